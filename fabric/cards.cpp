@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "fabric/cards.h"
+#include "fabric/card_check.h"
 #include "prm/access_registers.h"
 
 #include <algorithm>
@@ -171,7 +172,7 @@ Cards::Cards(const Scenario& scenario, unsigned count, std::vector<unsigned> her
     try {
       machine_.add_hca(options_of(spec_of(scenario, i), i, scenario.seed), ports_.back()->sink());
     } catch (const BareError& e) {
-      throw ScenarioError("card " + std::to_string(i) + ": " + e.what());
+      refuse_card(scenario, i, e.what());
     }
   }
   std::vector<std::uint64_t> rates(count);  // kb/s

@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "chart/output_file.h"
+#include "fabric/card_check.h"
+#include "fabric/estimate.h"
 #include "fabric/report.h"
 
 namespace {
@@ -38,6 +40,14 @@ class ProgressLine {
   bool shown_ = false;
 };
 
+// What can be said of a run without making it. Throws ScenarioError. In a process that makes no cards.
+Extent checked(const Scenario& scenario, const Topology& topology, unsigned ranks) {
+  const std::vector<unsigned> rank_of = partition(topology, ranks);
+  if (ranks > 1) check_files(scenario, rank_of, topology.cards);
+  check_cards(scenario, topology.cards);
+  return extent_of(topology, build_workload(scenario.workloads, topology.cards));
+}
+
 int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   CLI::App app("Cards, links and switches in ns-3, as a file describes them");
   app.name("hcasim fabric");
@@ -59,11 +69,10 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   const Scenario scenario = read_scenario(file);
   if (check) {
     const Topology t = build_topology(scenario.topology);
-    partition(t, ranks);
-    const Workload workload = build_workload(scenario.workloads, t.cards);
-    std::cout << file << ": " << t.cards << " cards, " << t.switches.size() << " switches, "
-              << workload.messages.size() << " messages, about "
-              << (memory_of(t.cards, Traffic::connections(workload) * 2) >> 20) << " MiB\n";
+    const Extent extent = checked(scenario, t, ranks);
+    std::cout << "workloads begin at " << planned_begin(extent) / (1000 * kMs) << " s of simulated time\n"
+              << file << ": " << t.cards << " cards, " << t.switches.size() << " switches, "
+              << extent.messages << " messages, about " << (memory_of(extent, ranks) >> 20) << " MiB\n";
     return 0;
   }
   const bool first = all.number() == 0;
@@ -71,11 +80,9 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   if (first && !json.empty()) json_file.emplace(json);
   if (first && !svg.empty()) svg_file.emplace(svg);
   if (ranks > 1 && all.count() == 1) {
-    const Topology topology = build_topology(scenario.topology);
-    partition(topology, ranks);
-    const Workload workload = build_workload(scenario.workloads, topology.cards);
-    check_memory(topology.cards,
-                 Traffic::connections(workload) * 2);  // of all ranks, which are of this machine
+    const Extent extent = checked(scenario, build_topology(scenario.topology), ranks);
+    // All ranks are of this machine.
+    check_memory(extent, memory_of(extent, ranks), "on " + std::to_string(ranks) + " ranks");
     if (isatty(STDERR_FILENO) == 1) setenv(kShow, "1", 1);
     json_file.reset();  // the first rank's
     svg_file.reset();

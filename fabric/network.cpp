@@ -50,11 +50,9 @@ Network::Network(const Topology& topology, const std::vector<unsigned>& rank_of,
   }
   std::vector<bool> here;
   for (const auto& s : switches_) here.push_back(s != nullptr);
-  const Routes routes = shortest_routes(topology, here);
-  for (unsigned s = 0; s < switches_.size(); ++s) {
-    if (switches_[s] == nullptr) continue;
-    for (unsigned c = 0; c < topology.cards; ++c) switches_[s]->at().add_route(Cards::mac(c), routes[s][c]);
-  }
+  shortest_routes(topology, here, [this](unsigned s, unsigned card, const std::vector<unsigned>& ports) {
+    switches_[s]->at().add_route(Cards::mac(card), ports);
+  });
 }
 
 double Network::rate(const Topology::Edge& e) const { return e.gbps != 0 ? e.gbps : cards_.rate_gbps(e.a); }
@@ -74,7 +72,8 @@ void Network::begin(Time t) {
 std::uint64_t Network::longest_queue() const {
   std::uint64_t most = 0;
   for (const auto& s : switches_)
-    for (unsigned p = 0; s != nullptr && p < s->at().ports(); ++p) most = std::max(most, s->at().queued(p));
+    for (unsigned p = 0; s != nullptr && p < s->at().ports(); ++p)
+      most = std::max(most, s->at().longest_queue(p));
   return most;
 }
 

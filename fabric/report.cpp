@@ -37,24 +37,30 @@ std::uint64_t longest_queue(const Result& r) {
 
 }  // namespace
 
-Time percentile(const std::vector<Time>& sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
+std::optional<Time> percentile(const std::vector<Time>& sorted, std::uint64_t all, double share) {
+  const auto rank =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::ceil(share * static_cast<double>(all))));
+  if (rank > sorted.size()) return std::nullopt;
+  return sorted[rank - 1];
 }
 
 std::string report_text(const Result& r, std::size_t links) {
   const std::string rates = r.least_gbps == r.most_gbps
                                 ? fmt::format("{:g}", r.most_gbps)
                                 : fmt::format("{:g} to {:g}", r.least_gbps, r.most_gbps);
-  std::string out = fmt::format("{}: {} cards of {} Gb/s, {} switches, {:.3f} us simulated\n\n", r.name,
-                                r.cards, rates, r.switches, us(r.simulated));
+  std::string out =
+      fmt::format("{}: {} cards of {} Gb/s, {} switches, {:.3f} us simulated from {:g} s on\n\n", r.name,
+                  r.cards, rates, r.switches, us(r.simulated), us(r.begin) * 1e-6);
   out += fmt::format("{:<18}{:>17}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}{:>11}\n", "messages (us)", "done of",
                      "least", "50 %", "90 %", "99 %", "99.9 %", "most", "all done");
   for (const Result::Job& j : r.jobs) {
     out += fmt::format("{:<18}{:>17}", j.name.substr(0, 18), fmt::format("{} of {}", j.done, j.messages));
     if (!j.durations.empty()) {
       out += fmt::format("{:>11.2f}", us(j.durations.front()));
-      for (const double share : kShares) out += fmt::format("{:>11.2f}", us(percentile(j.durations, share)));
+      for (const double share : kShares) {
+        const auto time = percentile(j.durations, j.messages, share);
+        out += time ? fmt::format("{:>11.2f}", us(*time)) : fmt::format("{:>11}", "-");
+      }
       out += fmt::format("{:>11.2f}", us(j.durations.back()));
       out +=
           j.done == j.messages ? fmt::format("{:>11.2f}", us(j.last - j.first)) : fmt::format("{:>11}", "no");
@@ -93,6 +99,7 @@ std::string report_json(const Result& r) {
          {"card_gbps", r.least_gbps},
          {"card_gbps_most", r.most_gbps},
          {"ranks", r.ranks},
+         {"begin_us", us(r.begin)},
          {"simulated_us", us(r.simulated)},
          {"frames", r.frames},
          {"ecn_marks", r.marked},
@@ -119,11 +126,13 @@ std::string report_json(const Result& r) {
              {"messages", job.messages},
              {"done", job.done},
              {"bytes", job.bytes}};
+    for (const double share : kShares) {
+      const auto time = percentile(job.durations, job.messages, share);
+      one["percentiles_us"][fmt::format("{:g}", 100 * share)] = time ? json(us(*time)) : json();
+    }
     if (!job.durations.empty()) {
       one["least_us"] = us(job.durations.front());
       one["most_us"] = us(job.durations.back());
-      for (const double share : kShares)
-        one["percentiles_us"][fmt::format("{:g}", 100 * share)] = us(percentile(job.durations, share));
       one["first_posted_us"] = us(job.first);
       one["last_done_us"] = us(job.last);
     }
@@ -160,7 +169,7 @@ std::string report_svg(const Result& r) {
   using chart::Curve;
   Chart queues{"Queues in the switches", "us", "KiB", {}, true},
       rate{"Messages delivered", "us", "Gb/s", {}, true},
-      times{"Time from post to completion", "us", "% of messages", {}, true};
+      times{"Time to completion, from when a message may be sent", "us", "% of messages", {}, true};
   Curve longest{"longest queue", {}}, all{"all buffers", {}}, delivered{"of all cards", {}};
   const std::size_t step = std::max<std::size_t>(1, r.samples.size() / kMostPoints);
   const Result::Sample* before = nullptr;
@@ -184,9 +193,10 @@ std::string report_svg(const Result& r) {
   for (const Result::Job& j : r.jobs) {
     Curve c{j.name, {}};
     const std::size_t each = std::max<std::size_t>(1, j.durations.size() / kMostPoints);
-    for (std::size_t i = each - 1; i < j.durations.size(); i += each)
-      c.points.emplace_back(us(j.durations[i]),
-                            100.0 * static_cast<double>(i + 1) / static_cast<double>(j.messages));
+    for (std::size_t i = 0; i < j.durations.size(); ++i)
+      if ((i + 1) % each == 0 || i + 1 == j.durations.size())
+        c.points.emplace_back(us(j.durations[i]),
+                              100.0 * static_cast<double>(i + 1) / static_cast<double>(j.messages));
     if (!c.points.empty()) times.curves.push_back(std::move(c));
   }
   std::vector<Chart> charts;

@@ -3,7 +3,10 @@
 #ifndef HCASIM_FABRIC_REPORT_H
 #define HCASIM_FABRIC_REPORT_H
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "fabric/run.h"
 
@@ -14,8 +17,9 @@ std::string report_text(const Result& result, std::size_t links);
 std::string report_json(const Result& result);
 std::string report_svg(const Result& result);
 
-// A share of a sorted list's values lies at or below it: nearest rank. The list is not empty.
-Time percentile(const std::vector<Time>& sorted, double share);
+// That share of `all` messages took no longer: nearest rank. sorted: times of those that are done; if they
+// are fewer than the share, there is none.
+std::optional<Time> percentile(const std::vector<Time>& sorted, std::uint64_t all, double share);
 
 }  // namespace hcasim::fabric
 #endif

@@ -2,6 +2,7 @@
 #include "fabric/run.h"
 
 #include "driver/bare/rules.h"
+#include "fabric/estimate.h"
 #include "fabric/network.h"
 
 #include <ns3/simulator.h>
@@ -9,9 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -72,14 +71,13 @@ void join_samples(std::vector<Result::Sample>& samples, const Ranks& ranks) {
     samples[i] = {samples[i].at, longest[i], sums[2 * i], sums[2 * i + 1]};
 }
 
-// A message's times are known where its source is.
-std::vector<Traffic::Times> join_times(const std::vector<Traffic::Times>& own, const Ranks& ranks) {
-  std::vector<Time> flat;
-  for (const Traffic::Times& t : own) flat.insert(flat.end(), {t.posted, t.done});
-  ranks.least(flat);
-  std::vector<Traffic::Times> all;
-  for (std::size_t i = 0; i < own.size(); ++i) all.push_back({flat[2 * i], flat[2 * i + 1]});
-  return all;
+// A message's times are known where its source is. Of each: when it was ready, when done.
+std::vector<Time> join_times(const std::vector<Traffic::Times>& own, const Ranks& ranks) {
+  std::vector<Time> times;
+  times.reserve(2 * own.size());
+  for (const Traffic::Times& t : own) times.insert(times.end(), {t.ready, t.done});
+  ranks.least(times);
+  return times;
 }
 
 // The first message that has failed, and the rules broken anywhere.
@@ -104,8 +102,8 @@ std::string join_failures(const Traffic::Failure& failure, const std::set<std::s
   return text;
 }
 
-void collect_jobs(const Scenario& scenario, const Workload& workload,
-                  const std::vector<Traffic::Times>& times, Result& r) {
+void collect_jobs(const Scenario& scenario, const Workload& workload, const std::vector<Time>& times,
+                  Result& r) {
   for (const WorkloadSpec& w : scenario.workloads) {
     Result::Job job;
     job.name = w.name;
@@ -114,25 +112,27 @@ void collect_jobs(const Scenario& scenario, const Workload& workload,
   }
   for (std::size_t i = 0; i < workload.messages.size(); ++i) {
     Result::Job& job = r.jobs[workload.messages[i].job];
-    const Traffic::Times& t = times[i];
+    const Time ready = times[2 * i], done = times[2 * i + 1];
     ++job.messages;
-    if (t.posted != kNever) job.first = std::min(job.first, t.posted);
-    if (t.done == kNever) continue;
+    if (ready != kNever) job.first = std::min(job.first, ready);
+    if (done == kNever) continue;
     ++job.done;
     job.bytes += workload.messages[i].bytes;
-    job.last = std::max(job.last, t.done);
-    job.durations.push_back(t.done - t.posted);
+    job.last = std::max(job.last, done);
+    job.durations.push_back(done - ready);
   }
   for (Result::Job& job : r.jobs) std::sort(job.durations.begin(), job.durations.end());
 }
 
-// A whole ns, when all ranks' cards have long done what their set-up gave them to do: so what was set up
-// before what, and how long it took, makes no difference.
-Time common_begin(const Ranks& ranks) {
-  constexpr Time kSettle = kMs;
-  std::vector<std::uint64_t> ns{static_cast<std::uint64_t>((now() + kNs - 1) / kNs)};
-  ranks.greatest(ns);
-  return static_cast<Time>(ns[0]) * kNs + kSettle;
+// As planned, when all ranks' cards have long done what their set-up gave them to do: so what was set up
+// before what, and how long it took, makes no difference. Where set-up takes longer (firmware that a profile
+// makes slow), the next whole second.
+Time common_begin(Time planned, const Ranks& ranks) {
+  constexpr Time kSettle = kMs, kSecond = 1000 * kMs;
+  std::vector<std::uint64_t> settled{static_cast<std::uint64_t>(now() + kSettle)};
+  ranks.greatest(settled);
+  const auto least = static_cast<Time>(settled[0]);
+  return least <= planned ? planned : (least + kSecond - 1) / kSecond * kSecond;
 }
 
 std::uint64_t peak_memory() {
@@ -142,24 +142,6 @@ std::uint64_t peak_memory() {
 }
 
 }  // namespace
-
-std::uint64_t memory_of(std::uint64_t cards, std::uint64_t qps) {
-  constexpr std::uint64_t kOfCard = 3u << 19, kOfQp = 24u << 10;  // bytes, as measured (docs/fabric.md)
-  return cards * kOfCard + qps * kOfQp;
-}
-
-void check_memory(std::uint64_t cards, std::uint64_t qps) {
-  const std::uint64_t wanted = memory_of(cards, qps);
-  std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);) {
-    if (line.rfind("MemAvailable:", 0) != 0) continue;
-    const std::uint64_t there = std::strtoull(line.c_str() + 13, nullptr, 10) << 10;
-    if (wanted <= there) return;
-    throw ScenarioError(std::to_string(cards) + " cards with " + std::to_string(qps) + " QPs take about " +
-                        std::to_string(wanted >> 20) + " MiB, and " + std::to_string(there >> 20) +
-                        " are available: take fewer cards or peers");
-  }
-}
 
 Result run_scenario(const Scenario& scenario, const Ranks& ranks,
                     const std::function<void(const std::string&)>& progress) {
@@ -176,14 +158,15 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
   r.cards = topology.cards;
   r.switches = static_cast<unsigned>(topology.switches.size());
   r.ranks = ranks.count();
-  const std::uint64_t qps = Traffic::connections(workload) * 2;
-  check_memory(here.size(), qps * here.size() / topology.cards);
+  const Extent extent = extent_of(topology, workload);
+  check_memory(extent, memory_of_rank(extent, ranks.count(), here.size()),
+               ranks.count() > 1 ? "on each of " + std::to_string(ranks.count()) + " ranks" : "");
   // What ns-3 and the model hold on to lives as long as they do: to the end of the process.
   auto& coupling = *new Coupling;
   const std::string on_each = ranks.count() > 1 ? " on each rank" : "";
   progress("making " + std::to_string(here.size()) + " cards" + on_each);
   if (ranks.count() > 1) check_files(scenario, rank_of, topology.cards);
-  auto& cards = *new Cards(scenario, topology.cards, here, qps, coupling, ranks);
+  auto& cards = *new Cards(scenario, topology.cards, here, 2 * extent.pairs, coupling, ranks);
   r.least_gbps = r.most_gbps = cards.rate_gbps(0);
   for (unsigned i = 1; i < topology.cards; ++i) {
     r.least_gbps = std::min(r.least_gbps, cards.rate_gbps(i));
@@ -210,7 +193,7 @@ Result run_scenario(const Scenario& scenario, const Ranks& ranks,
   const Clock::time_point started = Clock::now();
   const double cpu = cpu_seconds();
   const std::uint64_t events = ns3::Simulator::GetEventCount();
-  const Time start = common_begin(ranks);
+  const Time start = r.begin = common_begin(planned_begin(extent), ranks);
   coupling.run(start);
   Watch watch(network, traffic, scenario.sample, r.samples);
   coupling.begin(start);

@@ -27,8 +27,8 @@ struct Result {
   struct Job {
     std::string name, kind;
     std::uint64_t messages = 0, done = 0, bytes = 0;
-    Time first = kNever, last = 0;  // first posted, last done
-    std::vector<Time> durations;    // of those done, sorted
+    Time first = kNever, last = 0;  // first ready, last done
+    std::vector<Time> durations;    // of those done, from when they were ready: sorted
   };
   std::vector<Job> jobs;
   std::vector<LinkResult> links;
@@ -37,7 +37,8 @@ struct Result {
     std::uint64_t longest_queue = 0, buffered = 0, delivered = 0;  // bytes; delivered: of messages, so far
   };
   std::vector<Sample> samples;
-  Time simulated = 0;
+  Time begin = 0;            // of the workloads, in simulated time; all other times count from here
+  Time simulated = 0;        // from there on
   std::uint64_t frames = 0;  // that have left the cards, during the run
   std::uint64_t marked = 0, dropped_full = 0, dropped_headroom = 0, dropped_unrouted = 0;
   std::uint64_t pauses_by_switches = 0, pauses_by_cards = 0, cnps = 0, retransmits = 0, refused = 0;
@@ -47,12 +48,6 @@ struct Result {
   std::uint64_t memory_bytes = 0;  // at the end; this, cpu_run_s and events: of all ranks
   std::uint64_t events = 0;        // of ns-3's loop, cancelled ones as well
 };
-
-// Bytes that so many cards and QPs take, about.
-std::uint64_t memory_of(std::uint64_t cards, std::uint64_t qps);
-// Throws ScenarioError if this machine has not the memory for so many cards and QPs, before the kernel ends
-// the process in the midst of it.
-void check_memory(std::uint64_t cards, std::uint64_t qps);
 
 // progress: a line to be shown in place of the one before. Throws ScenarioError, bare::BareError. Once a
 // process. The result is the same for any number of ranks, but for what it costs, and at each of them.

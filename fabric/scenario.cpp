@@ -42,6 +42,15 @@ SwitchConfig read_switch(Section s, std::uint64_t seed) {
   return c;
 }
 
+// It becomes an option among others, which a comma would end.
+std::string read_profile(Section& s, const std::string& fallback) {
+  const std::string profile = s.text("profile", fallback);
+  if (profile.find(',') != std::string::npos)
+    s.fail("profile",
+           "must be a name or a path without a comma; `options` takes what else the card is given");
+  return profile;
+}
+
 std::string read_options(Section& s) {
   std::string options = s.text("options", "");
   for (const char* own : {"wire=", "mac=", "name=", "link=", "cable=", "switch=", "profile="})
@@ -81,16 +90,20 @@ std::vector<unsigned> read_numbers(Section& s, const std::string& key, unsigned 
 CardChange read_change(Section s, unsigned cards) {
   CardChange c;
   c.cards = read_numbers(s, "which", cards);
-  c.profile = s.text("profile", "");
+  c.profile = read_profile(s, "");
   c.options = read_options(s);
+  c.profile_at = s.place("profile");
+  c.options_at = s.place("options");
   s.done();
   return c;
 }
 
 CardSpec read_card(Section s, Section dcqcn) {
   CardSpec c;
-  c.profile = s.text("profile", c.profile);
+  c.profile = read_profile(s, c.profile);
   c.options = read_options(s);
+  c.profile_at = s.place("profile");
+  c.options_at = s.place("options");
   c.priority = static_cast<unsigned>(s.whole("priority", kLossless, 0, kPriorities - 1));
   c.dcqcn = s.flag("dcqcn", true);
   c.mtu = static_cast<unsigned>(s.whole("mtu", 4096, 256, 4096));
@@ -149,10 +162,20 @@ CardSpec spec_of(const Scenario& scenario, unsigned card) {
     if (!c.profile.empty()) spec.profile = c.profile;
     if (!c.options.empty()) spec.options += (spec.options.empty() ? "" : ",") + c.options;
   }
-  const std::string place = "{card}", number = std::to_string(card);
-  for (std::size_t at = 0; (at = spec.options.find(place, at)) != std::string::npos; at += number.size())
-    spec.options.replace(at, place.size(), number);
+  spec.options = with_number(std::move(spec.options), card);
   return spec;
+}
+
+std::string with_number(std::string options, unsigned card) {
+  const std::string place = "{card}", number = std::to_string(card);
+  for (std::size_t at = 0; (at = options.find(place, at)) != std::string::npos; at += number.size())
+    options.replace(at, place.size(), number);
+  return options;
+}
+
+bool names_output(const std::string& option) {
+  const std::string key = option.substr(0, option.find('='));
+  return key == "trace" || key == "capture" || key == "record";
 }
 
 void check_files(const Scenario& scenario, const std::vector<unsigned>& rank_of, unsigned cards) {
@@ -160,8 +183,7 @@ void check_files(const Scenario& scenario, const std::vector<unsigned>& rank_of,
   for (unsigned card = 0; card < cards; ++card) {
     std::istringstream options(spec_of(scenario, card).options);
     for (std::string option; std::getline(options, option, ',');) {
-      const std::string key = option.substr(0, option.find('='));
-      if (key != "trace" && key != "capture" && key != "record") continue;
+      if (!names_output(option)) continue;
       const unsigned first = writers.try_emplace(option, card).first->second;
       if (rank_of[first] != rank_of[card])
         throw ScenarioError(

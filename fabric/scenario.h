@@ -54,6 +54,7 @@ struct CardSpec {
   std::vector<std::pair<unsigned, std::uint32_t>> dcqcn_values;
   unsigned mtu = 4096;  // of the path
   unsigned ack_timeout = 14, retries = 7;
+  std::string profile_at, options_at;  // where these stand in the file (Section::place())
 };
 
 // What some cards have in place of, or besides, what all have.
@@ -61,6 +62,7 @@ struct CardChange {
   std::vector<unsigned> cards;
   std::string profile;  // empty: that of all
   std::string options;  // behind those of all
+  std::string profile_at, options_at;
 };
 
 struct Scenario {
@@ -80,6 +82,9 @@ Scenario read_scenario(const std::string& file);
 
 // Of one card. {card} in its options is its number.
 CardSpec spec_of(const Scenario& scenario, unsigned card);
+std::string with_number(std::string options, unsigned card);
+// Whether a card's option, KEY=VALUE, names a file that the card writes.
+bool names_output(const std::string& option);
 // Throws ScenarioError if cards of several ranks would write one file.
 void check_files(const Scenario& scenario, const std::vector<unsigned>& rank_of, unsigned cards);
 

@@ -52,6 +52,12 @@ const std::vector<unsigned>* Switch::route(std::uint64_t mac) const {
   return number == 0 || groups_[number - 1].empty() ? nullptr : &groups_[number - 1];
 }
 
+std::uint64_t Switch::longest_queue(unsigned port) const {
+  std::uint64_t most = 0;
+  for (const Queue& q : ports_[port].queues) most = std::max(most, q.bytes);
+  return most;
+}
+
 // ---- What is due ----
 
 bool Switch::later(const Item& a, const Item& b) {

@@ -80,8 +80,8 @@ class Switch {
   std::size_t ports() const { return ports_.size(); }
   // Up to now: with what waits still paused.
   PortCounters counters(unsigned port, Time now) const;
-  // Bytes.
-  std::uint64_t queued(unsigned port) const { return ports_[port].queued; }
+  // Bytes; of the longest of the output's queues, as PortCounters::most_queued.
+  std::uint64_t longest_queue(unsigned port) const;
   std::uint64_t buffered() const { return shared_ + in_headroom_; }
   double rate_gbps(unsigned port) const { return ports_[port].rate_gbps; }
   const SwitchConfig& config() const { return config_; }

@@ -31,14 +31,17 @@ const toml::node* Section::find(const std::string& key) {
   return table_->get(key);
 }
 
-void Section::fail_at(const toml::node& node, const std::string& what) const {
-  throw ScenarioError(file_ + ":" + std::to_string(std::max<std::uint32_t>(1, node.source().begin.line)) +
-                      ": " + what);
+std::string Section::at(const toml::node& node) const {
+  return file_ + ":" + std::to_string(std::max<std::uint32_t>(1, node.source().begin.line)) + ": ";
+}
+
+std::string Section::place(const std::string& key) const {
+  const toml::node* const node = table_->get(key);
+  return at(node ? *node : static_cast<const toml::node&>(*table_)) + label(key);
 }
 
 void Section::fail(const std::string& key, const std::string& what) {
-  const toml::node* const node = table_->get(key);
-  fail_at(node ? *node : static_cast<const toml::node&>(*table_), label(key) + ": " + what);
+  throw ScenarioError(place(key) + ": " + what);
 }
 
 bool Section::has(const std::string& key) { return find(key) != nullptr; }
@@ -143,7 +146,7 @@ void Section::done() {
     std::sort(known_.begin(), known_.end());
     known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
     for (const std::string& k : known_) list += (list.empty() ? "" : ", ") + k;
-    fail_at(node, label(name) + ": there is no such key here; allowed are " + list);
+    throw ScenarioError(at(node) + label(name) + ": there is no such key here; allowed are " + list);
   }
 }
 

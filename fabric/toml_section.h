@@ -45,10 +45,12 @@ class Section {
   // Behind the last key: any that nobody has asked for is wrong.
   void done();
   [[noreturn]] void fail(const std::string& key, const std::string& what);
+  // Where a key stands, as messages begin: "FILE:LINE: [switch] KEY". Of one that is not there: its table's.
+  std::string place(const std::string& key) const;
 
  private:
   const toml::node* find(const std::string& key);
-  [[noreturn]] void fail_at(const toml::node& node, const std::string& what) const;
+  std::string at(const toml::node& node) const;  // "FILE:LINE: "
   std::string label(const std::string& key) const { return name_.empty() ? key : name_ + " " + key; }
 
   std::string file_;

@@ -163,13 +163,9 @@ Time lookahead(const Topology& t) {
   return between != kNever ? std::min(between, kMost) : kUncut;
 }
 
-Routes shortest_routes(const Topology& t, const std::vector<bool>& wanted) {
+void shortest_routes(const Topology& t, const std::vector<bool>& wanted, const TellRoute& tell) {
   const auto ports = t.neighbours();
   constexpr unsigned kFar = std::numeric_limits<unsigned>::max();
-  const auto is_wanted = [&](unsigned node) { return wanted.empty() || wanted[node - t.cards]; };
-  Routes routes(t.switches.size());
-  for (unsigned s = t.cards; s < t.nodes(); ++s)
-    if (is_wanted(s)) routes[s - t.cards].resize(t.cards);
   // Cards of one switch are reached by the same ways.
   std::vector<std::vector<unsigned>> cards_of(t.nodes());
   for (unsigned c = 0; c < t.cards; ++c) cards_of[ports[c].front()].push_back(c);
@@ -188,20 +184,19 @@ Routes shortest_routes(const Topology& t, const std::vector<bool>& wanted) {
       }
     }
     for (unsigned s = t.cards; s < t.nodes(); ++s) {
-      if (!is_wanted(s)) continue;
+      if (!wanted[s - t.cards] || s == edge) continue;
       std::vector<unsigned> way;
-      for (unsigned p = 0; s != edge && p < ports[s].size(); ++p) {
+      for (unsigned p = 0; p < ports[s].size(); ++p) {
         const unsigned next = ports[s][p];
         if (!t.is_card(next) && distance[next] != kFar && distance[next] + 1 == distance[s]) way.push_back(p);
       }
-      for (const unsigned c : cards_of[edge]) routes[s - t.cards][c] = way;
+      for (const unsigned c : cards_of[edge]) tell(s - t.cards, c, way);
     }
-    for (unsigned p = 0; is_wanted(edge) && p < ports[edge].size(); ++p) {
+    for (unsigned p = 0; wanted[edge - t.cards] && p < ports[edge].size(); ++p) {
       const unsigned next = ports[edge][p];
-      if (t.is_card(next)) routes[edge - t.cards][next] = {p};
+      if (t.is_card(next)) tell(edge - t.cards, next, {p});
     }
   }
-  return routes;
 }
 
 }  // namespace hcasim::fabric

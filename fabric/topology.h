@@ -4,6 +4,7 @@
 #define HCASIM_FABRIC_TOPOLOGY_H
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -58,10 +59,10 @@ std::vector<unsigned> partition(const Topology& topology, unsigned ranks);
 // end of a run is seen: 2 us.
 Time lookahead(const Topology& topology);
 
-// Of each switch, to each card: the ports that begin a shortest way. Those of some switches alone, if
-// `wanted` says which; the others' are left empty.
-using Routes = std::vector<std::vector<std::vector<unsigned>>>;
-Routes shortest_routes(const Topology& topology, const std::vector<bool>& wanted = {});
+// Tells, of each of the `wanted` switches (by its number among switches) and each card, the ports that begin
+// a shortest way. Nothing is kept: all of them of the largest fabrics take gigabytes.
+using TellRoute = std::function<void(unsigned at, unsigned card, const std::vector<unsigned>& ports)>;
+void shortest_routes(const Topology& topology, const std::vector<bool>& wanted, const TellRoute& tell);
 
 }  // namespace hcasim::fabric
 #endif

@@ -4,7 +4,6 @@
 #include <ns3/simulator.h>
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 namespace hcasim::fabric {
@@ -21,8 +20,6 @@ unsigned share(unsigned most, std::size_t connections) {
   return static_cast<unsigned>(
       std::clamp<std::size_t>(kMostCompletions / std::max<std::size_t>(1, connections), 1, most));
 }
-
-std::uint64_t pair_of(unsigned a, unsigned b) { return std::uint64_t{std::min(a, b)} << 32 | std::max(a, b); }
 
 }  // namespace
 
@@ -46,21 +43,20 @@ Traffic::Traffic(const Workload& workload, Cards& cards, Coupling& coupling)
     if (m.waits == 0 && cards.is_here(m.source)) starts_.push_back(i);
     for (const auto& [card, peer] :
          {std::pair(m.source, m.destination), std::pair(m.destination, m.source)}) {
+      if (!cards.is_here(card)) continue;
       Connection& c = by_peer_[card][peer];
       c.card = card;
       c.peer = peer;
-      c.to_receive += card == m.destination && heard_[i];
+      if (heard_[i] == 0) continue;
+      if (card == m.destination)
+        ++c.to_receive;
+      else
+        c.far_end_receives = true;
     }
   }
   std::stable_sort(starts_.begin(), starts_.end(), [&](std::uint32_t a, std::uint32_t b) {
     return workload.messages[a].start < workload.messages[b].start;
   });
-}
-
-std::uint64_t Traffic::connections(const Workload& workload) {
-  std::set<std::uint64_t> pairs;
-  for (const Message& m : workload.messages) pairs.insert(pair_of(m.source, m.destination));
-  return pairs.size();
 }
 
 Cards::Needs Traffic::needs() const {
@@ -78,34 +74,28 @@ Cards::Needs Traffic::needs() const {
 Traffic::Connection& Traffic::connection(unsigned card, unsigned peer) { return by_peer_[card].at(peer); }
 
 void Traffic::connect(const Ranks& ranks, const std::function<void(std::size_t, std::size_t)>& told) {
-  std::set<std::uint64_t> pairs;
-  for (const Message& m : workload_.messages) pairs.insert(pair_of(m.source, m.destination));
-  struct End {
-    unsigned card, peer;
+  const auto pairs = pairs_of(workload_);
+  std::vector<std::uint64_t> qpns(2 * pairs.size());  // of each pair's ends
+  const auto end = [&pairs](std::size_t i) {
+    const auto [low, high] = pairs[i / 2];
+    return i % 2 == 0 ? std::pair(low, high) : std::pair(high, low);
   };
-  std::vector<End> ends;
-  for (const std::uint64_t pair : pairs) {
-    const auto a = static_cast<unsigned>(pair >> 32), b = static_cast<unsigned>(pair & 0xffffffff);
-    ends.push_back({a, b});
-    ends.push_back({b, a});
-  }
-  std::vector<std::uint64_t> qpns(ends.size());
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    const auto [card, peer] = ends[i];
+  for (std::size_t i = 0; i < qpns.size(); ++i) {
+    const auto [card, peer] = end(i);
     if (!cards_.is_here(card)) continue;
     Connection& c = connection(card, peer);
-    c.qp = &cards_.add_qp(card, peer, c.to_receive != 0 || connection(peer, card).to_receive != 0);
+    c.qp = &cards_.add_qp(card, peer, c.to_receive != 0 || c.far_end_receives);
     by_qpn_[card][c.qp->qpn()] = &c;
     qpns[i] = c.qp->qpn();
     told(i / 4, pairs.size());
   }
   ranks.add(qpns);
-  for (std::size_t i = 0; i < ends.size(); ++i) {
-    const auto [card, peer] = ends[i];
+  for (std::size_t i = 0; i < qpns.size(); ++i) {
+    const auto [card, peer] = end(i);
     if (!cards_.is_here(card)) continue;
     cards_.connect(card, peer, static_cast<std::uint32_t>(qpns[i ^ 1]));
     post_receives(connection(card, peer), share(kMostReceives, by_peer_[card].size()));
-    told((ends.size() + i + 2) / 4, pairs.size());
+    told((qpns.size() + i + 2) / 4, pairs.size());
   }
 }
 
@@ -138,9 +128,9 @@ void Traffic::start_due() {
 
 void Traffic::ready(std::uint32_t id) {
   const Message& m = workload_.messages[id];
-  times_[id].posted = since_begin();
+  times_[id].ready = since_begin();
   Connection& c = connection(m.source, m.destination);
-  c.waiting.push_back(id);
+  c.waiting.push(id);
   post(c);
 }
 
@@ -149,7 +139,7 @@ void Traffic::post(Connection& c) {
   const unsigned most = share(kMostPosted, by_peer_[c.card].size());
   while (!c.waiting.empty() && c.posted.size() < most) {
     const std::uint32_t id = c.waiting.front();
-    c.waiting.pop_front();
+    c.waiting.pop();
     const Card& from = cards_.card(c.card);
     const Peer& to = cards_.peer(c.peer);
     bare::SendWr w;
@@ -160,7 +150,7 @@ void Traffic::post(Connection& c) {
     w.rkey = to.key;
     w.imm = id;
     c.qp->post(w, false);
-    c.posted.push_back(id);
+    c.posted.push(id);
     any = true;
   }
   if (any) c.qp->ring_doorbell();
@@ -173,7 +163,7 @@ void Traffic::sent(unsigned number) {
     if (at == by_qpn_[number].end() || at->second->posted.empty()) continue;
     Connection& c = *at->second;
     const std::uint32_t id = c.posted.front();
-    c.posted.pop_front();
+    c.posted.pop();
     if (completion->error()) {
       failed(id, completion->text());
       return;

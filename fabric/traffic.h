@@ -4,7 +4,6 @@
 #ifndef HCASIM_FABRIC_TRAFFIC_H
 #define HCASIM_FABRIC_TRAFFIC_H
 
-#include <deque>
 #include <functional>
 #include <string>
 #include <unordered_map>
@@ -20,15 +19,16 @@ class Traffic {
   Traffic(const Workload& workload, Cards& cards, Coupling& coupling);
 
   // Of what is to be connected and received.
-  static std::uint64_t connections(const Workload& workload);
   Cards::Needs needs() const;
   // Connects all that will speak. told: how many pairs of how many are done.
   void connect(const Ranks& ranks, const std::function<void(std::size_t, std::size_t)>& told);
   // From t on, a whole number of ns; times of messages count from there.
   void begin(Time t);
 
+  // ready: nothing that it comes after is left; it is posted then, or when the connection's send queue has
+  // room. ps, from begin(); kNever: not yet.
   struct Times {
-    Time posted = kNever, done = kNever;  // ps, from begin(); kNever: not yet
+    Time ready = kNever, done = kNever;
   };
   // Of messages from cards that are here.
   const std::vector<Times>& times() const { return times_; }
@@ -43,11 +43,31 @@ class Traffic {
   const Failure& failure() const { return failure_; }
 
  private:
+  // First in, first out. An empty one allocates nothing, unlike std::deque: there may be thousands of
+  // connections, each with two.
+  class Fifo {
+   public:
+    bool empty() const { return head_ == items_.size(); }
+    std::size_t size() const { return items_.size() - head_; }
+    std::uint32_t front() const { return items_[head_]; }
+    void push(std::uint32_t item) { items_.push_back(item); }
+    void pop() {
+      if (++head_ * 2 < items_.size()) return;
+      items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(head_));
+      head_ = 0;
+    }
+
+   private:
+    std::vector<std::uint32_t> items_;
+    std::size_t head_ = 0;
+  };
+  // A card's end, of cards that are here.
   struct Connection {
     unsigned card = 0, peer = 0;
     bare::Qp* qp = nullptr;
-    std::deque<std::uint32_t> waiting, posted;  // messages
-    std::uint32_t to_receive = 0;               // that no receive WQE has been posted for
+    Fifo waiting, posted;          // messages
+    std::uint32_t to_receive = 0;  // that no receive WQE has been posted for
+    bool far_end_receives = false;
   };
   void ready(std::uint32_t message);
   void post(Connection& c);
@@ -67,8 +87,8 @@ class Traffic {
   std::vector<std::uint8_t> heard_;              // the receiver of this message has to hear of it
   std::vector<std::uint32_t> waits_;
   std::vector<Times> times_;
-  std::vector<std::unordered_map<std::uint32_t, Connection>> by_peer_;  // of each card
-  std::vector<std::unordered_map<std::uint32_t, Connection*>> by_qpn_;  // of each card
+  std::vector<std::unordered_map<std::uint32_t, Connection>> by_peer_;  // of each card that is here
+  std::vector<std::unordered_map<std::uint32_t, Connection*>> by_qpn_;
   std::vector<std::uint32_t> starts_;  // messages that wait for their time alone, by it
   std::size_t next_start_ = 0;
   std::size_t done_ = 0;

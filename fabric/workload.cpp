@@ -44,8 +44,10 @@ std::vector<WorkloadSpec::Row> read_trace(Section& s, const std::string& scenari
   if (name.empty()) s.fail("file", "is missing; the trace's path, from this file's folder");
   const std::string path = (std::filesystem::path(scenario).parent_path() / name).string();
   std::error_code error;
+  // Asked first: to open a named pipe waits for who writes into it.
+  if (!std::filesystem::is_regular_file(path, error)) s.fail("file", "cannot read " + path);
   std::ifstream in(path);
-  if (!in || !std::filesystem::is_regular_file(path, error)) s.fail("file", "cannot read " + path);
+  if (!in) s.fail("file", "cannot read " + path);
   std::vector<WorkloadSpec::Row> rows;
   unsigned number = 0;
   for (std::string line; std::getline(in, line);) {
@@ -207,6 +209,16 @@ std::vector<WorkloadSpec> read_workloads(Section& root, const std::string& file,
 
 Workload build_workload(const std::vector<WorkloadSpec>& specs, unsigned cards) {
   return Builder(specs, cards).build();
+}
+
+std::vector<std::pair<unsigned, unsigned>> pairs_of(const Workload& workload) {
+  std::vector<std::pair<unsigned, unsigned>> pairs;
+  pairs.reserve(workload.messages.size());
+  for (const Message& m : workload.messages)
+    pairs.emplace_back(std::min(m.source, m.destination), std::max(m.source, m.destination));
+  std::sort(pairs.begin(), pairs.end());
+  pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
+  return pairs;
 }
 
 }  // namespace hcasim::fabric

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fabric/frame.h"
@@ -57,6 +58,9 @@ struct Workload {
 
 // Throws ScenarioError if there are too many messages.
 Workload build_workload(const std::vector<WorkloadSpec>& specs, unsigned cards);
+
+// Cards with messages between them, the lower number first: each pair once, sorted.
+std::vector<std::pair<unsigned, unsigned>> pairs_of(const Workload& workload);
 
 }  // namespace hcasim::fabric
 #endif

@@ -207,6 +207,7 @@ void Link::Impl::hello(const Message& m) {
   std::snprintf(text, sizeof text, "joined with %s, node GUID %016" PRIx64, peer.name.c_str(),
                 peer.node_guid);
   last_logged.clear();
+  absence_told = false;
   log(kInfo, text);
   watch_socket();
   if (!own.coupled && !(own.wish == announced)) send_wish();

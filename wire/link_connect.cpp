@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
 #include <cstdio>
@@ -29,6 +31,20 @@ bool no_listener(const error_code& ec) {
 std::uint64_t random_number() {
   std::random_device device;
   return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+asio::ip::tcp::endpoint tcp_endpoint(const Stream::endpoint& at) {
+  asio::ip::tcp::endpoint tcp;
+  std::memcpy(tcp.data(), at.data(), std::min(at.size(), tcp.capacity()));
+  tcp.resize(std::min(at.size(), tcp.capacity()));
+  return tcp;
+}
+
+// "192.0.2.1:9000", "[fe80::1]:9000"
+std::string text_of(const Stream::endpoint& at) {
+  const asio::ip::tcp::endpoint tcp = tcp_endpoint(at);
+  const std::string host = tcp.address().to_string();
+  return (tcp.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(tcp.port());
 }
 
 std::optional<FileId> socket_file(const std::string& path) {
@@ -140,27 +156,63 @@ void Link::Impl::listen(const error_code& found) {
     ::unlink(address.path.c_str());
   }
   error_code ec;
-  acceptor.open(at.protocol(), ec);
-  if (!ec && address.tcp) acceptor.set_option(asio::socket_base::reuse_address(true), ec);
+  std::string where;
   if (address.tcp) {
-    if (!ec) acceptor.bind(at, ec);
-    if (!ec) acceptor.listen(4, ec);
-  } else if (!ec) {
-    listen_at_file(ec);
+    where = " at " + listen_at_port(at, ec);
+  } else {
+    acceptor.open(at.protocol(), ec);
+    if (!ec) listen_at_file(ec);
   }
   if (!ec) acceptor.non_blocking(true, ec);
   if (ec) {
     acceptor.close(found_ignored);
     // Another process was faster, or HOST is another machine: try to connect again.
-    const bool usual = ec == asio::error::address_in_use ||
-                       (address.tcp && ec == boost::system::errc::address_not_available);
+    const bool elsewhere = address.tcp && ec == boost::system::errc::address_not_available;
+    const bool usual = elsewhere || ec == asio::error::address_in_use;
     if (!usual) log(kError, "cannot listen: " + ec.message());
+    if (elsewhere) tell_nobody_listens();
     return retry(usual ? kRetry : kLongRetry);
   }
   watch(on_acceptor, acceptor.native_handle(), true, false);
-  log(kInfo, "waiting for the other end");
+  log(kInfo, "waiting for the other end" + where);
   state = State::kListening;
   deadline = kNever;
+}
+
+// An address in digits is listened at as it is. A name stands for the machine: its own /etc/hosts may have it
+// as 127.0.1.1, which no other machine gets to, and of addresses of two families others may reach the other
+// one. So where `at` is this machine's, all of its addresses are listened at. Returns which.
+std::string Link::Impl::listen_at_port(const Stream::endpoint& at, error_code& ec) {
+  std::string where = text_of(at);
+  bind_to(at, ec);
+  error_code not_digits;
+  (void)asio::ip::make_address(address.host, not_digits);
+  const bool loopback = address.host.find("localhost") != std::string::npos;
+  if (!ec && not_digits && !loopback) {
+    where = "port " + std::to_string(address.port) + " of all addresses of this machine";
+    bind_to(asio::ip::tcp::endpoint(asio::ip::tcp::v6(), address.port), ec);  // of IPv4 as well
+    if (ec == asio::error::address_family_not_supported)
+      bind_to(asio::ip::tcp::endpoint(asio::ip::tcp::v4(), address.port), ec);
+  }
+  if (!ec) acceptor.listen(4, ec);
+  return where;
+}
+
+void Link::Impl::bind_to(const Stream::endpoint& at, error_code& ec) {
+  acceptor.close(found_ignored);
+  acceptor.open(at.protocol(), ec);
+  if (!ec) acceptor.set_option(asio::socket_base::reuse_address(true), ec);
+  if (!ec && tcp_endpoint(at).address().is_v6()) acceptor.set_option(asio::ip::v6_only(false), ec);
+  if (!ec) acceptor.bind(at, ec);
+}
+
+// Once for each time that the other end is missing: this end looks every half second.
+void Link::Impl::tell_nobody_listens() {
+  if (absence_told) return;
+  absence_told = true;
+  std::string list;
+  for (const Stream::endpoint& to : targets) list += (list.empty() ? "" : ", ") + text_of(to);
+  log(kInfo, "nobody listens at " + list + " yet; looking for the other end");
 }
 
 // The file gets its name only when it is listened at: between bind() and listen() the other end would take it

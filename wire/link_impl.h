@@ -86,6 +86,9 @@ struct Link::Impl {
   // `found`: result of connect().
   void listen(const error_code& found);
   void listen_at_file(error_code& ec);
+  std::string listen_at_port(const Stream::endpoint& at, error_code& ec);
+  void bind_to(const Stream::endpoint& at, error_code& ec);
+  void tell_nobody_listens();
   void stop_listening();
   // The file may have been removed, or replaced by a process that believed us gone.
   void check_file();
@@ -184,6 +187,7 @@ struct Link::Impl {
   Wish announced;
   bool pulling = false, marked = false, refused = false;
   std::string last_logged;
+  bool absence_told = false;  // of the other end, since it was there last
   std::vector<std::uint8_t> out, in;
   std::size_t out_head = 0, out_tail = 0, in_head = 0, in_tail = 0;
   std::size_t read_bytes = 0, pulled = 0;

@@ -51,9 +51,13 @@ bool whole(const std::string& text, long long low, long long high, T& out) {
   errno = 0;
   long long v = std::strtoll(text.c_str(), &end, 10);
   if (end == text.c_str() || errno != 0) return false;
-  if (*end == 'K' || *end == 'k') v *= 1 << 10, ++end;
-  if (*end == 'M') v *= 1 << 20, ++end;
-  if (*end != 0 || v < low || v > high) return false;
+  long long unit = 1;
+  if (*end == 'K' || *end == 'k') unit = 1 << 10, ++end;
+  if (*end == 'M') unit <<= 20, ++end;
+  // Compared first: the product of a number out of range may be one within it.
+  if (*end != 0 || v < std::min(low, 0LL) || v > high / unit) return false;
+  v *= unit;
+  if (v < low) return false;
   out = static_cast<T>(v);
   return true;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_map>
 
 #include "model/profile.h"
@@ -25,6 +26,27 @@ constexpr double kBoundDeviation = 5;        // %, of a figure that is a bound
 constexpr double kFinePoll = 1;              // ns
 constexpr double kNoiseUs = 0.0003;          // of a latency, with that: of half cycles
 constexpr double kNoiseShare = 0.0003;       // of a rate
+
+// Parameters of which 0 is no amount but a word: what it stands for, and the least amount there is. Between 0
+// and that, figures jump, and the way from 0 leads nowhere.
+struct Word {
+  const char* name;
+  const char* zero;
+  double least;
+};
+constexpr Word kWords[] = {
+    {"pcie.posted_headers", "no limit", 1},
+    {"pcie.posted_data", "no limit", 1},
+    {"pcie.nonposted_headers", "no limit", 1},
+    {"memory.iotlb", "no IOMMU", 1},
+    {"memory.atc", "no translations on the card", 1},
+    {"memory.llc_kib", "all payload in the last cache", 1},
+    {"engine.tx_response_more_ns", "as engine.tx_more_ns", 1},
+    {"engine.gather_messages", "any number", 1},
+    {"engine.stream_bytes", "the whole packet", 1},
+    {"cache.reads", "all of them", 1},
+    {"port.lane_buffer", "no flow control", 64},
+};
 
 std::string name_of(const std::string& pair) { return pair.substr(0, pair.find('=')); }
 
@@ -59,17 +81,26 @@ Unknown unknown_of(const std::string& name, const Profile& profile) {
   } else {
     u.grain = r->whole || u.start <= 0 ? 1 : std::pow(10, std::floor(std::log10(u.start)) - 3);
   }
+  for (const Word& w : kWords) {
+    if (name != w.name) continue;
+    if (u.start == 0)
+      throw SetupError("--over " + name + ": 0 stands for \"" + w.zero +
+                       "\", and is no value to start from; give one: --set " + name + "=VALUE");
+    u.low = std::max(w.least, u.grain);
+  }
   return u;
 }
 
-// The rows' figures at points; a measurement that was made already is not made again.
+// The rows' figures at points; a measurement that was made already is not made again. A point that cannot be
+// measured has no figures; of the first one, which is the start, the reason is thrown.
 class Simulator {
  public:
   Simulator(const Measured& measured, std::vector<Unknown> parameters, std::vector<std::string> set,
-            unsigned jobs, const FitProgress& progress)
+            std::string folder, unsigned jobs, const FitProgress& progress)
       : measured_(measured),
         parameters_(std::move(parameters)),
         set_(std::move(set)),
+        folder_(std::move(folder)),
         jobs_(jobs),
         progress_(progress) {}
 
@@ -81,35 +112,76 @@ class Simulator {
         for (const Setup& m : row.measurements) {
           const Setup s = at(m, p, derivative);
           const std::string key = key_of(s);
-          if (!results_.emplace(key, Result()).second) continue;
+          if (!results_.emplace(key, std::nullopt).second) continue;
+          if (started_ && !is_allowed(s)) continue;
           missing.push_back(s);
           keys.push_back(key);
         }
       }
     }
-    std::size_t done = 0;
-    const auto results = measure_all(missing, jobs_, [&](std::size_t) {
-      ++done;
-      if (progress_.measured) progress_.measured(done, missing.size());
-    });
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      results_[keys[i]] = results[i];
-      results_[keys[i]].counters.clear();
-    }
+    const auto results = measured(missing);
+    for (std::size_t i = 0; i < keys.size(); ++i) results_[keys[i]] = results[i];
+    started_ = true;
     std::vector<std::vector<double>> figures;
-    for (const Point& p : points) {
-      figures.emplace_back();
-      for (const PublishedRow& row : measured_.rows) {
-        std::vector<Result> of_row;
-        for (const Setup& m : row.measurements) of_row.push_back(results_.at(key_of(at(m, p, derivative))));
-        figures.back().push_back(row.simulated(of_row));
+    for (const Point& p : points) figures.push_back(figures_at(p, derivative));
+    return figures;
+  }
+  std::size_t measurements() const {
+    return static_cast<std::size_t>(
+        std::count_if(results_.begin(), results_.end(), [](const auto& r) { return r.second.has_value(); }));
+  }
+
+ private:
+  // Values that are allowed each by itself may contradict one another.
+  bool is_allowed(const Setup& s) const {
+    Profile p;
+    std::string why;
+    return Profile::load(s.profile, {folder_}, p, why, s.parameters);
+  }
+
+  std::vector<std::optional<Result>> measured(const std::vector<Setup>& setups) const {
+    std::vector<std::optional<Result>> results(setups.size());
+    try {
+      std::size_t done = 0;
+      auto all = measure_all(setups, jobs_, [&](std::size_t) {
+        ++done;
+        if (progress_.measured) progress_.measured(done, setups.size());
+      });
+      for (std::size_t i = 0; i < all.size(); ++i) results[i] = without_counters(std::move(all[i]));
+      return results;
+    } catch (const std::exception&) {
+      if (!started_) throw;
+    }
+    // Which of them was it, and what are the others?
+    for (std::size_t i = 0; i < setups.size(); ++i) {
+      try {
+        results[i] = without_counters(timing::measure(setups[i]));
+      } catch (const std::exception&) {
+        results[i].reset();
       }
+      if (progress_.measured) progress_.measured(i + 1, setups.size());
+    }
+    return results;
+  }
+  static Result without_counters(Result r) {
+    r.counters.clear();
+    return r;
+  }
+
+  std::vector<double> figures_at(const Point& p, bool derivative) const {
+    std::vector<double> figures;
+    for (const PublishedRow& row : measured_.rows) {
+      std::vector<Result> of_row;
+      for (const Setup& m : row.measurements) {
+        const std::optional<Result>& result = results_.at(key_of(at(m, p, derivative)));
+        if (!result) return {};
+        of_row.push_back(*result);
+      }
+      figures.push_back(row.simulated(of_row));
     }
     return figures;
   }
-  std::size_t measurements() const { return results_.size(); }
 
- private:
   Setup at(const Setup& measurement, const Point& p, bool derivative) const {
     Setup s = measurement;
     for (const std::string& pair : set_) s.set(pair);
@@ -133,9 +205,11 @@ class Simulator {
   const Measured& measured_;
   const std::vector<Unknown> parameters_;
   const std::vector<std::string> set_;
+  const std::string folder_;
   const unsigned jobs_;
   const FitProgress& progress_;
-  std::unordered_map<std::string, Result> results_;
+  bool started_ = false;                                            // the start has been measured
+  std::unordered_map<std::string, std::optional<Result>> results_;  // none: it cannot be measured
 };
 
 Target target_of(const PublishedRow& row) {
@@ -210,7 +284,7 @@ Fit fit(const Measured& measured, const std::vector<std::string>& over, const st
   }
   std::vector<Target> targets;
   for (const PublishedRow& row : f.rows) targets.push_back(target_of(row));
-  Simulator simulator(measured, f.parameters, f.set, jobs, progress);
+  Simulator simulator(measured, f.parameters, f.set, folder, jobs, progress);
   f.solution = solve(
       f.parameters, targets,
       [&](const std::vector<Point>& points, bool derivative) { return simulator(points, derivative); },

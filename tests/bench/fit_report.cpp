@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "fit.h"
+#include "model/profile.h"
 #include "model/profile_parameters.h"
 #include "model/toml_text.h"
 
@@ -95,6 +96,19 @@ bool has_error(const Estimate& e) { return e.known == Known::kYes || e.known == 
 
 std::string error_of(const PublishedRow& row, double v) {
   return row.at_most ? std::string() : fmt::format("{:+.1f} %", row.error(v));
+}
+
+// Of the parameters that are fitted, what the profile's file says: a fit may start elsewhere (--set).
+std::vector<double> values_in_file(const Fit& fit, const std::string& folder) {
+  Profile p;
+  std::string why;
+  if (!Profile::load(fit.profile, {folder}, p, why)) throw std::runtime_error(why);
+  const std::vector<std::string>& names = Profile::names();
+  std::vector<double> values;
+  for (const Unknown& u : fit.parameters)
+    values.push_back(
+        p.value(static_cast<std::size_t>(std::find(names.begin(), names.end(), u.name) - names.begin())));
+  return values;
 }
 
 // One line, without what a comment may not hold.
@@ -249,15 +263,17 @@ std::string fitted_profile(const Fit& fit, const std::string& folder, const std:
     put(lines, parameter, profile_value(parameter, std::strtod(pair.c_str() + eq + 1, nullptr)),
         "given beside " + file);
   }
+  const std::vector<double> before = values_in_file(fit, folder);
   for (std::size_t j = 0; j < fit.parameters.size(); ++j) {
     const Estimate& e = s.estimates[j];
-    if (!has_error(e) && e.value == fit.parameters[j].start) continue;
-    std::string why = "fitted to " + file;
+    if (!has_error(e) && e.value == before[j]) continue;
+    const bool given = !has_error(e) && e.value == fit.parameters[j].start;
+    std::string why = (given ? "given beside " : "fitted to ") + file;
     if (has_error(e)) why += fmt::format(", +- {:.2g}", e.error);
     if (!has_error(e)) why += "; not identified: " + verdict(fit, j).substr(4);
     const std::string& parameter = fit.parameters[j].name;
     put(lines, parameter, profile_value(parameter, e.value),
-        why + fmt::format(" (was {})", profile_value(parameter, fit.parameters[j].start)));
+        why + fmt::format(" (was {})", profile_value(parameter, before[j])));
   }
   std::size_t header = 0, after = 0;
   const std::size_t named = find_line(lines, "", "name", header);

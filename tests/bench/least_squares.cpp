@@ -52,9 +52,10 @@ class Solver {
       back[j] = unknowns_[j].start;
       frozen_[j] = true;
     }
-    if (back != p) {
+    if (const auto figures = back != p ? simulation_({back}, false).front() : std::vector<double>();
+        !figures.empty()) {
       Solution without = s;
-      without.after = simulation_({back}, false).front();
+      without.after = figures;
       VectorXd residual_without = residual_of(without.after);
       descend(back, residual_without, without, progress);
       if (rms(residual_without) < rms(residual) + kAsGood) {
@@ -93,12 +94,19 @@ class Solver {
     differentiate(p, residual);
   }
 
-  // Goes to the best of the candidates, if one is better. False: none is.
+  // Goes to the best of the candidates, if one is better; if none is, half the way to those that cannot be
+  // simulated, and so on. False: none is.
   bool best_of(const std::vector<Point>& candidates, Point& p, VectorXd& residual, Solution& s) {
     if (candidates.empty()) return false;
     const auto figures = simulation_(candidates, false);
+    std::vector<Point> nearer;
     bool any = false;
     for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (figures[i].empty()) {
+        const Point half = between(p, candidates[i]);
+        if (half != p && half != candidates[i]) nearer.push_back(half);
+        continue;
+      }
       const VectorXd r = residual_of(figures[i]);
       if (!(r.squaredNorm() < residual.squaredNorm())) continue;
       residual = r;
@@ -106,7 +114,12 @@ class Solver {
       s.after = figures[i];
       any = true;
     }
-    return any;
+    return any || best_of(nearer, p, residual, s);
+  }
+  Point between(const Point& a, const Point& b) const {
+    Point half;
+    for (std::size_t j = 0; j < a.size(); ++j) half.push_back(rounded(j, (a[j] + b[j]) / 2));
+    return half;
   }
 
   // What nothing depends on here may be hidden by what is slower, and matter at another value.
@@ -134,7 +147,8 @@ class Solver {
 
   VectorXd residual_of(const std::vector<double>& figures) const {
     VectorXd r(m_);
-    if (std::any_of(figures.begin(), figures.end(), [](double f) { return !std::isfinite(f); }))
+    if (figures.empty() ||
+        std::any_of(figures.begin(), figures.end(), [](double f) { return !std::isfinite(f); }))
       throw std::runtime_error("a row has no simulated figure");
     for (Eigen::Index i = 0; i < m_; ++i) {
       const Target& t = targets_[static_cast<std::size_t>(i)];
@@ -155,13 +169,23 @@ class Solver {
         if (!frozen_[j]) points.back()[j] = rounded(j, value);
       }
     }
-    const auto figures = simulation_(points, true);
+    auto figures = simulation_(points, true);
+    // Where there is nothing to one side, the difference is that from here to the other.
+    if (std::any_of(figures.begin(), figures.end(), [](const auto& f) { return f.empty(); })) {
+      const auto here = simulation_({p}, true).front();
+      for (std::size_t i = 0; i < figures.size(); ++i) {
+        if (!figures[i].empty()) continue;
+        figures[i] = here;
+        points[i] = p;
+      }
+    }
     jacobian_.setZero(m_, n_);
     noise_.setZero(n_);
     for (Eigen::Index j = 0; j < n_; ++j) {
       const auto k = static_cast<std::size_t>(j);
       const double wide = points[2 * k + 1][k] - points[2 * k][k];
-      if (wide <= 0) continue;  // a range of one value
+      // A range of one value, or there is nothing to either side.
+      if (wide <= 0 || figures[2 * k].empty() || figures[2 * k + 1].empty()) continue;
       const double factor = scale(k, p[k]) / wide;
       double noise = 0;
       for (Eigen::Index i = 0; i < m_; ++i) {
@@ -226,8 +250,9 @@ class Solver {
       const auto k = static_cast<std::size_t>(j);
       change(j) = (to[k] - p[k]) / scale(k, p[k]);
     }
-    const VectorXd surprise =
-        (residual_of(simulation_({to}, false).front()) - residual - jacobian_ * change).cwiseAbs();
+    const auto figures = simulation_({to}, false).front();
+    if (figures.empty()) return {};
+    const VectorXd surprise = (residual_of(figures) - residual - jacobian_ * change).cwiseAbs();
     std::vector<Eigen::Index> rows(static_cast<std::size_t>(m_));
     std::iota(rows.begin(), rows.end(), 0);
     std::stable_sort(rows.begin(), rows.end(),

@@ -28,7 +28,8 @@ struct Target {
   bool at_most = false;  // less is as good
 };
 
-// The figures, one a target, for each of the points. derivative: only their differences count.
+// The figures, one a target, for each of the points; none of a point that cannot be simulated, which then is
+// no candidate. derivative: only their differences count.
 using Simulation =
     std::function<std::vector<std::vector<double>>(const std::vector<Point>& points, bool derivative)>;
 
@@ -68,7 +69,7 @@ struct Solution {
 };
 
 // progress: told after each round; rms as above. Standard errors are those of the targets' deviations, and
-// larger if the targets are missed by more.
+// larger if the targets are missed by more. Throws std::runtime_error if the start cannot be simulated.
 Solution solve(const std::vector<Unknown>& unknowns, const std::vector<Target>& targets,
                const Simulation& simulation,
                const std::function<void(unsigned round, double rms)>& progress = {});

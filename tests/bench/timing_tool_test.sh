@@ -83,6 +83,14 @@ refused 'pcie.lanes: must be' --set pcie.lanes=x8 --export json
 python3 -c 'import json,sys; p=json.load(open(sys.argv[1]))["parameters"]
 assert len(p)==1 and abs(p[0]["fitted"]-600)<12 and p[0]["standard_error"]>0 and p[0]["identified"]=="yes"' "$dir/j" || fail "--fit --json"
 "$tool" --profile "$dir/mine.toml" --list | grep -Eq '^  pcie.read_latency_ns +(59|60)[0-9]$' || fail "--profile of a fit"
+# What is given for a parameter that the rows do not tell is in the profile, as all figures are of it.
+"$tool" --profile connectx5-x8 --fit "$dir/p.txt" --over pcie.read_latency_ns,engine.crypto_ns --set engine.crypto_ns=333 --out "$dir/given.toml" > "$dir/out" 2> "$dir/err"
+{ grep -Eq '^engine.crypto_ns +333 +333 +no: ' "$dir/out" && grep -Eq '^crypto_ns = 333 +# given beside p.txt; not identified.*\(was 100\)' "$dir/given.toml"; } ||
+  fail "--fit --set: $(cat "$dir/out" "$dir/err" "$dir/given.toml")"
+# Parameters whose 0 is a word have no way from there; values that contradict another one end no fit.
+refused '--over port.lane_buffer: 0 stands for "no flow control"' --profile connectx5-x8 --fit "$dir/p.txt" --over port.lane_buffer
+"$tool" --profile connectx5-x8 --fit "$dir/p.txt" --over engine.inflight_packets --set engine.inflight_packets=33 > "$dir/out" 2> "$dir/err" ||
+  fail "--fit of a value next to what is not allowed: $(cat "$dir/err")"
 
 sed 's/^ 4096 */ /' "$dir/p.txt" > "$dir/short.txt"
 refused "$dir/short.txt:13: 8 figures, where the heading has 9" --fit "$dir/short.txt"

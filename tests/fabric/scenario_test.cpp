@@ -4,12 +4,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
+
+#include "fabric/card_check.h"
 
 namespace hcasim::fabric {
 namespace {
@@ -128,6 +131,9 @@ TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
       {std::string(kGood) + "[switch]\npfc_xoff_kib = 3", "", "must not be more than pfc_xoff_kib"},
       {std::string(kGood) + "[card]\nmtu = 3000", ":8: ", "must be 256, 512"},
       {std::string(kGood) + "[card]\noptions = \"wire=host\"", ":8: ", "is the fabric's business"},
+      {std::string(kGood) + "[card]\nprofile = \"default,wire=shm:x\"", ":8: ", "without a comma"},
+      {std::string(kGood) + "[[cards]]\nwhich = \"1\"\nprofile = \"default,wire=shm:x\"",
+       ":9: ", "without a comma"},
       {std::string(kGood) + "[run]\nuntil_us = 0", ":8: ", "a number from 1"},
       {std::string(kGood) + "[run]\nuntil_us = 1e8\nsample_us = 0.1", ":9: ", "more than 10000000 samples"},
       {"[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"", ":4: ", "file: is missing"},
@@ -148,6 +154,44 @@ TEST_F(ScenarioFile, WhatIsWrongIsSaidWithItsLine) {
     EXPECT_THAT(text, HasSubstr(c.says)) << c.text;
     EXPECT_THAT(text, HasSubstr(*c.line ? std::string("x.toml") + c.line : "")) << c.text;
   }
+}
+
+// Profiles and options are the card's own: what it says against them comes with the place in the file.
+TEST_F(ScenarioFile, CardsThatCannotBeMadeAreRefusedWithTheirLine) {
+  const auto checked = [&](const std::string& more) -> std::string {
+    try {
+      check_cards(read_scenario(write(kGood + more)), 3);
+      return "";
+    } catch (const ScenarioError& e) {
+      return e.what();
+    }
+  };
+  EXPECT_EQ(checked(""), "");
+  EXPECT_THAT(checked("[card]\nmtu = 1024\nprofile = \"conectx5\""),
+              HasSubstr("x.toml:9: [card] profile: card 0: profile conectx5: no such file"));
+  EXPECT_THAT(checked("[card]\noptions = \"drp=0.1\""),
+              HasSubstr("x.toml:8: [card] options: card 0: unknown option drp; there are"));
+  EXPECT_THAT(checked("[[cards]]\nwhich = \"1-2\"\noptions = \"faults=none.toml\""),
+              HasSubstr("x.toml:9: [[cards]] options: card 1: faults=none.toml"));
+  EXPECT_THAT(checked("[[cards]]\nwhich = \"0-1\"\noptions = \"drop=0.1\"\n"
+                      "[[cards]]\nwhich = \"2\"\nprofile = \"none\""),
+              HasSubstr("x.toml:12: [[cards]] profile: card 2: profile none"));
+  // What [card] lacks a card may have of its own.
+  const std::string atc = "[card]\noptions = \"memory.atc=64\"\n";
+  EXPECT_THAT(checked(atc), HasSubstr("x.toml:8: [card] options: card 0: memory.atc"));
+  EXPECT_EQ(checked(atc + "[[cards]]\nwhich = \"0-2\"\noptions = \"memory.iotlb=64\""), "");
+  EXPECT_THAT(checked(atc + "[[cards]]\nwhich = \"0-2\"\noptions = \"memory.iotlb=64,drp=1\""),
+              HasSubstr("x.toml:11: [[cards]] options: card 0: unknown option drp"));
+  // Nothing is written by a check.
+  EXPECT_EQ(checked("[card]\noptions = \"trace=" + folder_ + "/t,capture=" + folder_ + "/c\""), "");
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/t") || std::filesystem::exists(folder_ + "/c"));
+}
+
+// What waits for somebody who writes into it is no trace.
+TEST_F(ScenarioFile, ANamedPipeIsNoTrace) {
+  ASSERT_EQ(mkfifo((folder_ + "/pipe").c_str(), 0600), 0);
+  EXPECT_THAT(said("[topology]\nkind = \"star\"\nhosts = 3\n[workload]\nkind = \"trace\"\nfile = \"pipe\""),
+              HasSubstr("cannot read"));
 }
 
 TEST_F(ScenarioFile, TracesAreReadLineByLine) {

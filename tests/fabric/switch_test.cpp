@@ -136,6 +136,19 @@ TEST(Switch, HigherPrioritiesGoFirst) {
   EXPECT_EQ(out[1]->frame->priority, 6u);
 }
 
+// As the counter of the longest queue: frames of two priorities wait in two queues.
+TEST(Switch, TheLongestQueueIsOfOnePriority) {
+  Bench b(plain());
+  for (unsigned i = 0; i < 4; ++i) b.sw.arrives(0, frame(1, 1000, i < 3 ? 3 : 6), kUs + i);
+  b.run(kUs + 10);
+  EXPECT_EQ(b.sw.longest_queue(1), 3u * 1004);
+  EXPECT_EQ(b.sw.longest_queue(2), 0u);
+  EXPECT_EQ(b.counters(1).most_queued, 3u * 1004);
+  b.run();
+  EXPECT_EQ(b.sw.longest_queue(1), 0u);
+  EXPECT_EQ(b.counters(1).most_queued, 3u * 1004);
+}
+
 TEST(Switch, WhatHasNoRouteIsDroppedAndCounted) {
   Bench b(plain());
   b.sw.arrives(0, frame(77), kUs);

@@ -108,6 +108,43 @@ printf '%s\nprofile = "none"\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'none'
 printf '%s\noptions = "no=such"\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'no'
+# A check says so too, with the line, and so does a start of several ranks before there are any.
+checked() { # LINE WORDS ARGUMENTS...
+  line=$1 words=$2
+  shift 2
+  if "$fabric" "$work/x.toml" "$@" >"$work/out" 2>&1 || ! grep -q "x.toml:$line: .*$words" "$work/out" ||
+    [ "$(grep -c "$words" "$work/out")" != 1 ]; then
+    echo "$*: not \"$words\" of line $line:"
+    cat "$work/out"
+    exit 1
+  fi
+}
+two_racks='[topology]
+kind = "leaf-spine"
+leaves = 2
+hosts = 1
+spines = 1
+[workload]
+kind = "all-to-all"
+bytes = 1000'
+for arguments in --check '--ranks 2'; do
+  printf '%s\n[card]\nprofile = "conectx5"\n' "$two_racks" >"$work/x.toml"
+  # shellcheck disable=SC2086 # two words
+  checked 10 'profile conectx5: no such file' $arguments
+  printf '%s\n[card]\noptions = "drp=0.1"\n' "$two_racks" >"$work/x.toml"
+  # shellcheck disable=SC2086
+  checked 10 'unknown option drp' $arguments
+  printf '%s\n[[cards]]\nwhich = "1"\noptions = "faults=%s/none"\n' "$two_racks" "$work" >"$work/x.toml"
+  # shellcheck disable=SC2086
+  checked 11 'card 1: faults=' $arguments
+  printf '%s\n[card]\nprofile = "default,wire=shm:x"\n' "$two_racks" >"$work/x.toml"
+  # shellcheck disable=SC2086
+  checked 10 'without a comma' $arguments
+done
+printf '%s\n[card]\noptions = "trace=%s/one.trace"\n' "$two_racks" "$work" >"$work/x.toml"
+"$fabric" "$work/x.toml" --check >"$work/out"
+[ ! -e "$work/one.trace" ]
+if "$fabric" "$work/x.toml" --check --ranks 2 >"$work/out" 2>&1 || ! grep -q 'are of different ranks' "$work/out"; then exit 1; fi
 printf '%s\nprofile = "connectx5-edr"\n[dcqcn]\nrpg_ai_rate = 100001\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'rpg_ai_rate'
 # Packets that find no room, and a sender that gives up.
@@ -172,6 +209,30 @@ if "$fabric" "$work/crowd.toml" --ranks 2 >"$work/out" 2>&1 || ! grep -q 'built 
     done
   done
   grep -q 'buffer full [1-9]' "$work/two"
+  # A fault at a time of its own meets the same moment of the run: 100 us from its begin, which is said before.
+  "$fabric" "$work/crowd.toml" --check | grep -q '^workloads begin at 1 s of simulated time$'
+  printf '[[fault]]\nkind = "port"\naction = "down"\nat = "1000100us"\nduration = "40us"\n' >"$work/down.toml"
+  {
+    cat "$work/crowd.toml"
+    printf '[[cards]]\nwhich = "5"\noptions = "faults=%s"\n' "$work/down.toml"
+  } >"$work/timed.toml"
+  "$fabric" "$work/timed.toml" >"$work/one"
+  grep -v 'real time' "$work/one" >"$work/one.said"
+  grep -q 'us simulated from 1 s on' "$work/one"
+  grep -q 'sent again [1-9]' "$work/one"
+  for ranks in 2 4; do
+    "$fabric" "$work/timed.toml" --ranks "$ranks" | grep -v 'real time' | cmp "$work/one.said" -
+  done
+  # What memory a run takes is said before it, and is near to what it has taken.
+  printf '[topology]\nkind = "leaf-spine"\nleaves = 4\nhosts = 4\nspines = 4\n[run]\nuntil_us = 1\n' >"$work/many.toml"
+  printf '[workload]\nkind = "all-to-all"\nbytes = 64\npeers = 1\nrounds = 60000\nwindow = 4\n' >>"$work/many.toml"
+  for ranks in 1 2 4; do
+    said=$("$fabric" "$work/many.toml" --ranks "$ranks" --check | sed -n 's/.*about \([0-9]*\) MiB$/\1/p')
+    "$fabric" "$work/many.toml" --ranks "$ranks" --json "$work/many.json" >"$work/out"
+    python3 -c 'import json, sys; took = json.load(open(sys.argv[1]))["wall"]["memory_bytes"] / 2**20
+said = float(sys.argv[2])
+assert 0.75 * took < said < 1.25 * took, (said, took)' "$work/many.json" "$said"
+  done
   # The message that fails first, and of those that fail at one time the one of the least number.
   for rows in '1, 15, 0, 1000|2, 0, 15, 1000' '1, 15, 0, 1000|1, 0, 15, 1000'; do
     echo "$rows" | tr '|' '\n' >"$work/failing.csv"
