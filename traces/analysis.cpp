@@ -56,6 +56,8 @@ bool is_wqe_point(Point p) {
   }
 }
 
+unsigned function_key(const Record& r) { return unsigned{r.hca} << 16 | r.function; }
+
 bool is_batch_point(Point p) {
   return p == Point::kDoorbell || p == Point::kScheduled || p == Point::kWqeFetch;
 }
@@ -103,6 +105,10 @@ std::string WqeRow::status_name() const {
 }
 
 std::string CommandRow::name() const { return prm::opcode_name(opcode); }
+
+std::string CommandRow::place() const {
+  return std::to_string(hca) + (function != 0 ? "." + std::to_string(function) : "");
+}
 
 std::string CommandRow::status_name() const {
   if (end == kNoTime) return "open";
@@ -250,7 +256,7 @@ void Analysis::stage(const Record& r, std::size_t row) {
       keep_last(at(Stage::kCqe), r.time_ps);
       w.status = static_cast<int>(r.a0 >> 32 & 0xff);
       w.has_cqe = true;
-      pending_cqes_[{r.hca, static_cast<std::uint32_t>(r.a0 & 0xffffff)}].push_back(
+      pending_cqes_[{function_key(r), static_cast<std::uint32_t>(r.a0 & 0xffffff)}].push_back(
           {static_cast<std::uint32_t>(r.a1), row});
       break;
     }
@@ -271,7 +277,7 @@ void Analysis::stage(const Record& r, std::size_t row) {
 }
 
 void Analysis::consumed(const Record& r) {
-  auto it = pending_cqes_.find({r.hca, r.obj & 0xffffff});
+  auto it = pending_cqes_.find({function_key(r), r.obj & 0xffffff});
   if (it == pending_cqes_.end()) return;
   auto& pending = it->second;
   // 24-bit counters: an index less than half the range below the consumer is consumed.
@@ -287,7 +293,7 @@ void Analysis::consumed(const Record& r) {
 }
 
 void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& blob) {
-  auto [it, is_new] = open_commands_.try_emplace({r.hca, r.index}, commands_.size());
+  auto [it, is_new] = open_commands_.try_emplace({function_key(r), r.index}, commands_.size());
   if (!is_new && r.p() == Point::kCmdStart && commands_[it->second].start != kNoTime) {
     it->second = commands_.size();  // numbers restart after a reset
     is_new = true;
@@ -295,6 +301,7 @@ void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& 
   if (is_new) {
     commands_.emplace_back();
     commands_.back().hca = r.hca;
+    commands_.back().function = r.function;
     commands_.back().slot = r.obj;
     commands_.back().seq = r.index;
   }

@@ -71,7 +71,7 @@ struct WqeRow {
 };
 
 struct CommandRow {
-  std::uint16_t hca = 0;
+  std::uint16_t hca = 0, function = 0;
   std::uint32_t slot = 0, seq = 0;
   std::uint16_t opcode = 0, op_mod = 0, uid = 0;
   std::int64_t start = kNoTime, end = kNoTime;  ///< ps
@@ -81,6 +81,8 @@ struct CommandRow {
 
   bool failed() const { return end != kNoTime && (status != 0 || delivery != 0); }
   std::string name() const;
+  /// HCA, or HCA.FUNCTION of one that is not its first.
+  std::string place() const;
   std::string status_name() const;
 };
 
@@ -146,6 +148,7 @@ class Analysis {
   std::array<std::uint64_t, kPoints> counts_{};
   std::uint64_t records_ = 0, unknown_ = 0, foreign_packets_ = 0;
   std::map<std::pair<unsigned, std::uint32_t>, Queue> queues_;  // by HCA, QPN
+  // By function of an HCA (function_key()), and number.
   std::map<std::pair<unsigned, std::uint32_t>, std::size_t> open_commands_;
   std::map<std::pair<unsigned, std::uint32_t>, std::vector<PendingCqe>> pending_cqes_;
 };

@@ -305,7 +305,7 @@ class Builder {
   }
 
   Json command(const CommandRow& c) const {
-    Json row = {{"name", fmt::format("cmd:{}:{}", c.hca, c.seq)},
+    Json row = {{"name", fmt::format("cmd:{}:{}", c.place(), c.seq)},
                 {"command", c.name()},
                 {"op_mod", c.op_mod},
                 {"uid", c.uid},

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "traces/report.h"
 
@@ -12,6 +14,10 @@ namespace {
 
 constexpr unsigned kCommandTrack = 0x1000000;  // larger than any QPN
 constexpr unsigned kErrorTrack = 0x2000000;
+// Below that of errors: a function has 32 slots, an HCA fewer than 4,096 functions.
+unsigned command_track(unsigned function, unsigned slot) {
+  return kCommandTrack + (function & 0xfff) * 32 + (slot & 31);
+}
 
 class Writer {
  public:
@@ -73,11 +79,11 @@ void name_track(Writer& w, unsigned pid, unsigned tid, const std::string& name) 
 bool write_perfetto(const Analysis& a, std::FILE* out) {
   Writer w(out);
   std::set<unsigned> hcas;
-  std::set<std::pair<unsigned, unsigned>> slots;
+  std::set<std::tuple<unsigned, unsigned, unsigned>> slots;  // HCA, function, slot
   for (const WqeRow& r : a.wqes()) hcas.insert(r.hca);
   for (const CommandRow& c : a.commands()) {
     hcas.insert(c.hca);
-    slots.insert({c.hca, c.slot});
+    slots.insert({c.hca, c.function, c.slot});
   }
   for (const Record& r : a.errors()) hcas.insert(r.hca);
   for (unsigned h : hcas) {
@@ -85,8 +91,10 @@ bool write_perfetto(const Analysis& a, std::FILE* out) {
                       h));
     name_track(w, h, kErrorTrack, "errors and retries");
   }
-  for (const auto& [h, slot] : slots)
-    name_track(w, h, kCommandTrack + (slot & 0xffff), fmt::format("command slot {}", slot));
+  for (const auto& [h, function, slot] : slots)
+    name_track(w, h, command_track(function, slot),
+               fmt::format("command slot {}{}", slot,
+                           function != 0 ? fmt::format(" of function {}", function) : ""));
   std::size_t id = 0;
   for (const WqeRow& r : a.wqes()) wqe(w, r, ++id);
   for (const CommandRow& c : a.commands()) {
@@ -95,7 +103,7 @@ bool write_perfetto(const Analysis& a, std::FILE* out) {
     w.put(fmt::format(
         "\"ph\":\"X\",\"cat\":\"command\",\"name\":\"{}\",\"pid\":{},\"tid\":{},\"ts\":{},\"dur\":{},"
         "\"args\":{{\"seq\":{},\"op_mod\":{},\"status\":\"{}\",\"syndrome\":\"{:#x}\"}}",
-        c.name(), c.hca, kCommandTrack + (c.slot & 0xffff), ts(c.start), ts(end - c.start), c.seq, c.op_mod,
+        c.name(), c.hca, command_track(c.function, c.slot), ts(c.start), ts(end - c.start), c.seq, c.op_mod,
         c.status_name(), c.syndrome));
   }
   for (const Record& r : a.errors())

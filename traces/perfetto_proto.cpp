@@ -226,8 +226,9 @@ Rank rank_of(const std::string& what) {
 void command(Writer& w, const CommandRow& c) {
   if (c.start == kNoTime) return;
   const std::int64_t to = c.end != kNoTime && c.end > c.start ? c.end : c.start;
+  const std::string of = c.function != 0 ? fmt::format(" of function {}", c.function) : "";
   const std::uint64_t track =
-      w.track(w.hca(c.hca), fmt::format("firmware, slot {}", c.slot), kCommands, c.start, to);
+      w.track(w.hca(c.hca), fmt::format("firmware{}, slot {}", of, c.slot), kCommands, c.start, to);
   perfetto::Packet p;
   perfetto::Event* e = Writer::event(p, kSliceBegin, track, ns(c.start));
   e->set_name(c.name());

@@ -74,7 +74,7 @@ void print_commands(const Analysis& a, const ReportOptions& o, std::FILE* out) {
   for (std::size_t r = 0; r < n; r++) {
     const CommandRow& c = a.commands()[r];
     const bool timed = c.start != kNoTime && c.end != kNoTime;
-    fmt::print(out, "{:>3} {:>5} {:>4} {:<28} {:>#6x} {:>3} {:>11.2f} {:>8} {:<13} {:#x}\n", c.hca, c.seq,
+    fmt::print(out, "{:>3} {:>5} {:>4} {:<28} {:>#6x} {:>3} {:>11.2f} {:>8} {:<13} {:#x}\n", c.place(), c.seq,
                c.slot, c.name(), c.op_mod, c.uid, us(c.start != kNoTime ? c.start : c.end),
                timed ? fmt::format("{:.2f}", us(c.end - c.start)) : "-", c.status_name(), c.syndrome);
     if (o.fields) fmt::print(out, "      in:  {}\n      out: {}\n", input_fields(c), output_fields(c));
@@ -168,6 +168,7 @@ Json command_json(const CommandRow& c, bool fields) {
   Json j = {{"hca", c.hca},          {"seq", c.seq},       {"slot", c.slot}, {"command", c.name()},
             {"opcode", c.opcode},    {"op_mod", c.op_mod}, {"uid", c.uid},   {"status", c.status_name()},
             {"syndrome", c.syndrome}};
+  if (c.function != 0) j["function"] = c.function;
   if (c.start != kNoTime) j["start_us"] = us(c.start);
   if (c.start != kNoTime && c.end != kNoTime) j["duration_us"] = us(c.end - c.start);
   if (fields) {

@@ -228,13 +228,16 @@ void print_proof(const std::vector<Record>& proof, std::int64_t since) {
     fmt::print("    {:>14}  HCA {}  {}\n", "+" + time_text(r.time_ps - since), r.hca, in_words(r));
 }
 
-/// The command "cmd:HCA:SEQ"; nullptr: not in the trace.
+/// The command "cmd:HCA:SEQ", or "cmd:HCA.FUNCTION:SEQ"; nullptr: not in the trace.
 const CommandRow* find_command(const Analysis& a, const std::string& name) {
-  unsigned hca = 0, seq = 0;
+  unsigned hca = 0, function = 0, seq = 0;
   char rest = 0;
-  if (std::sscanf(name.c_str(), "cmd:%u:%u%c", &hca, &seq, &rest) != 2) return nullptr;
+  if (std::sscanf(name.c_str(), "cmd:%u.%u:%u%c", &hca, &function, &seq, &rest) != 3) {
+    function = 0;
+    if (std::sscanf(name.c_str(), "cmd:%u:%u%c", &hca, &seq, &rest) != 2) return nullptr;
+  }
   for (const CommandRow& c : a.commands())
-    if (c.hca == hca && c.seq == seq) return &c;
+    if (c.hca == hca && c.function == function && c.seq == seq) return &c;
   return nullptr;
 }
 
@@ -291,7 +294,8 @@ int one_main(int argc, char** argv, bool explain) {
                      "records that prove it.\n"
                      "Without a WQE: of a handful of the worst, the failed ones first, then those that took "
                      "the most times as long as\nothers of their QP and opcode.\n"
-                     "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it."
+                     "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it, or "
+                     "cmd:HCA.FUNCTION:SEQ."
                    : "Shows the whole life of a WQE, at both ends, and by what context it was judged.",
                explain ? "hcasim-trace why" : "hcasim-trace show");
   std::string path, name;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/objects/objects.h"
 
+#include <algorithm>
+
 #include "firmware-stub/objects/flow_types.h"
 #include "model/device.h"
 #include "model/state/state.h"
@@ -22,6 +24,13 @@ constexpr std::uint32_t kFirstPd = 1, kFirstXrcd = 1, kFirstTd = 1, kFirstMkey =
 static_assert(Options::log_max_qp <= traces::QpTag::kQpnBits,
               "QPNs of records name their HCA in the bits above");
 constexpr std::uint32_t room(unsigned log, std::uint32_t first) { return (1u << log) - first; }
+// Where a function of a card that has several begins: apart from the others, so that whoever reads a trace
+// can tell their queues and keys by the number, and not so far that the tables by number get large.
+std::uint32_t start_of(const Options& o) {
+  constexpr std::uint32_t kMost = 1u << 15, kMostApart = 4096;
+  const std::uint32_t functions = o.vfs + o.sfs + 1;
+  return o.vhca_id % functions * std::min(kMost / functions, kMostApart);
+}
 }  // namespace
 
 Objects::Objects(const Options& o)
@@ -30,12 +39,12 @@ Objects::Objects(const Options& o)
       xrcds(kFirstXrcd, room(o.log_max_pd, kFirstXrcd)),
       tds(kFirstTd, room(kLogTds, kFirstTd)),
       q_counters(kFirstQCounter, o.num_q_counters < 255 ? o.num_q_counters : 255),
-      mkeys(kFirstMkey, room(o.log_max_mkey, kFirstMkey)),
+      mkeys(kFirstMkey, room(o.log_max_mkey, kFirstMkey), start_of(o)),
       psvs(kFirstPsv, room(kLogPsvs, kFirstPsv)),
       eqs(kFirstEq, o.num_eqs < 255 ? o.num_eqs : 255),
-      cqs(kFirstCq, room(o.log_max_cq, kFirstCq)),
+      cqs(kFirstCq, room(o.log_max_cq, kFirstCq), start_of(o)),
       srqs(kFirstSrq, room(o.log_max_srq, kFirstSrq)),
-      qps(kFirstQp, room(o.log_max_qp, kFirstQp)),
+      qps(kFirstQp, room(o.log_max_qp, kFirstQp), start_of(o)),
       tises(kFirstTis, room(kLogTises, kFirstTis)),
       tirs(kFirstTir, room(kLogTirs, kFirstTir)),
       rqts(kFirstRqt, room(kLogRqts, kFirstRqt)),

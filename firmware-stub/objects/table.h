@@ -19,11 +19,12 @@
 
 namespace hcasim::fw {
 
-// Numbers first .. first + count - 1; 0 means "none".
+// Numbers first .. first + count - 1; 0 means "none". The first one that is given out is `start` further on.
 class NumberPool {
  public:
   NumberPool() = default;
-  NumberPool(std::uint32_t first, std::uint32_t count) : first_(first), all_(count), count_(count) {}
+  NumberPool(std::uint32_t first, std::uint32_t count, std::uint32_t start = 0)
+      : first_(first), all_(count), count_(count), made_start_(start), start_(start) {}
 
   std::uint32_t take() {
     const bool fresh_left = fresh_ < count_;
@@ -35,7 +36,7 @@ class NumberPool {
     }
     if (!fresh_left) return 0;
     ++used_;
-    return first_ + fresh_++;
+    return first_ + (start_ + fresh_++) % all_;
   }
   void give(std::uint32_t n) {
     freed_.push_back(n);
@@ -51,27 +52,38 @@ class NumberPool {
     a("limit", count_, all_);
     HCASIM_FIELDS(a, fresh_, used_, freed_);
     if constexpr (Archive::kLoads) {
+      start_ = 0;  // of versions before 17, as of all functions
+      if (a.version() >= 17) a("start", start_, made_start_);
+      a.check(start_ == 0 || start_ < all_, "there is no such number to start with");
+    } else {
+      a("start", start_, made_start_);
+    }
+    if constexpr (Archive::kLoads) {
       a.check(fresh_ <= all_ && count_ <= all_ && freed_.size() + used_ == fresh_,
               "the numbers do not add up");
-      for (const std::uint32_t n : freed_) a.check(n - first_ < fresh_, "a number was never given out");
+      for (const std::uint32_t n : freed_) a.check(knows(n), "a number was never given out");
     }
   }
   // Of saved states: whether it can have been given out.
-  bool knows(std::uint32_t n) const { return n - first_ < fresh_; }
+  bool knows(std::uint32_t n) const { return n - first_ < all_ && place(n) < fresh_; }
   // Whether all that rest are different ones, which are free.
   template <class IsFree>
   bool all_apart(IsFree is_free) const {
     std::vector<bool> rests(fresh_);
     for (const std::uint32_t n : freed_) {
-      if (rests[n - first_] || !is_free(n)) return false;
-      rests[n - first_] = true;
+      if (rests[place(n)] || !is_free(n)) return false;
+      rests[place(n)] = true;
     }
     return true;
   }
 
  private:
   static constexpr std::size_t kRest = 1024;
+  // How many had been given out before it, when it was for the first time.
+  std::uint32_t place(std::uint32_t n) const { return (n - first_ + all_ - start_) % all_; }
+
   std::uint32_t first_ = 1, all_ = 0, count_ = 0, fresh_ = 0, used_ = 0;
+  std::uint32_t made_start_ = 0, start_ = 0;
   std::deque<std::uint32_t> freed_;
 };
 
@@ -79,7 +91,7 @@ class NumberPool {
 template <class T>
 class Table {
  public:
-  Table(std::uint32_t first, std::uint32_t count) : pool_(first, count) {}
+  Table(std::uint32_t first, std::uint32_t count, std::uint32_t start = 0) : pool_(first, count, start) {}
 
   // Null when all numbers are in use.
   T* create(std::uint32_t& number) {

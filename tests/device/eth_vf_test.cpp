@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Virtual functions of an Ethernet card, as the function that manages them and the E-Switch sees them: what
 // is offered, what is settled of a vport, what it is told of, tables of other vports.
+#include <set>
+
 #include "eth_vf_rig.h"
 #include "prm/access_registers.h"
 #include "prm/management.h"
@@ -37,6 +39,21 @@ TEST_F(EthVf, TheManagerIsOfferedTheSwitch) {
 }
 
 // As Linux' devlink reads total_vfs and enable_sriov, from 6.17 on.
+// Whoever reads a trace knows them by these.
+TEST_F(EthVf, QueuesAndKeysOfFunctionsHaveNumbersOfTheirOwn) {
+  auto one = probed(1), two = probed(2);
+  std::set<std::uint32_t> qpns, cqns, keys;
+  for (bare::Device* d : {&pf, one.get(), two.get()}) {
+    const End end(*d);
+    qpns.insert(end.qp.qpn());
+    cqns.insert(end.cq.cqn());
+    keys.insert(end.mr.key() >> 8);
+  }
+  EXPECT_EQ(qpns.size(), 3u);
+  EXPECT_EQ(cqns.size(), 3u);
+  EXPECT_EQ(keys.size(), 3u);
+}
+
 TEST_F(EthVf, ConfigurationSaysHowMany) {
   auto vf = probed(1);
   using r = prm::nvda;

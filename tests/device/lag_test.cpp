@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "driver/bare/dct.h"
 #include "driver/bare/qp.h"
@@ -18,11 +19,11 @@ constexpr std::size_t kMemory = std::size_t{256} << 20;
 constexpr std::uint32_t kOptLagAffinity = 1u << 15;  // MLX5_QP_OPTPAR_LAG_TX_AFF
 
 struct End {
-  explicit End(Device& device)
+  explicit End(Device& device, const QpOptions& options = {})
       : dev(device),
         pd(device),
         cq(device),
-        qp(device, pd, cq, cq),
+        qp(device, pd, cq, cq, options),
         mem(device.memory().allocate(1 << 20)),
         mr(device, Mr::of(pd, mem, kAllAccess)) {}
 
@@ -96,6 +97,35 @@ class LagTest : public ::testing::Test {
 };
 
 using Sent = std::pair<std::uint64_t, std::uint64_t>;
+
+// Each port sends what there is for it: many queues that wait for one are not before the one queue of the
+// other.
+TEST_F(LagTest, AQueueDoesNotWaitForThoseOfTheOtherPort) {
+  create(1, 2).must();
+  QpOptions uc;
+  uc.type = QpType::kUc;  // what the far end's one cable does not take is lost, and nobody waits for it
+  std::vector<std::unique_ptr<End>> from, to;
+  for (unsigned i = 0; i < 17; ++i) {
+    from.push_back(std::make_unique<End>(*dev[0], uc));
+    to.push_back(std::make_unique<End>(*dev[2], uc));
+    connect_pair(from[i]->qp, to[i]->qp);
+    set_affinity(from[i]->qp, i == 16 ? 2 : 1).must();
+  }
+  const Sent before{sent(0), sent(1)};
+  for (unsigned i = 0; i < 17; ++i) {
+    SendWr w;
+    w.op = WqeOp::kRdmaWrite;
+    w.sges = {{from[i]->mr.start(), from[i]->mr.key(), 1 << 20}};
+    w.raddr = to[i]->mr.start();
+    w.rkey = to[i]->mr.key();
+    for (int n = 0; n < 4; ++n) from[i]->qp.post(w);
+  }
+  machine.advance(200'000);
+  const std::uint64_t one = sent(0) - before.first, other = sent(1) - before.second;
+  EXPECT_GT(one, 300u);
+  EXPECT_GT(other, one * 3 / 4);
+  machine.advance(10'000'000);
+}
 
 TEST_F(LagTest, OnlyTheFirstPortsFunctionSetsIt) {
   breaks_any_rule();

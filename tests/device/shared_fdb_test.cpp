@@ -264,6 +264,64 @@ TEST_F(SharedFdb, TerminationTablesLeadBackToTheUplink) {
   }
 }
 
+TEST_F(SharedFdb, WhatTurnsAroundLeavesByThePortThatServesTheBond) {
+  Device& d = *pf[0];
+  const EthObject last = make_flow_table(d, 4, 1, kFdbTable, false, true);
+  const EthObject any = make_flow_group(d, last.number(), 0, 0, 0, {}, kFdbTable);
+  const EthObject back = rule(d, last, any, 0, {{FlowDest::kVport, kUplink}});
+  const auto fdb =
+      make_fdb(0, {FlowDest::kTable, last.number()}, {FlowDest::kVport, 1}, {FlowDest::kVport, kUplink});
+  share(*pf[1], fdb->table.number(), kFirst).must();
+  create_lag(true).must();
+  remap(2, 2);
+  EXPECT_THAT(from_wire(0, kToFirst), ElementsAre("wire1"));
+  EXPECT_THAT(from_wire(1, kToFirst), ElementsAre("wire1"));
+  remap(1, 1);
+  EXPECT_THAT(from_wire(0, kToFirst), ElementsAre("wire0"));
+  EXPECT_THAT(from_wire(1, kToFirst), ElementsAre("wire0"));
+}
+
+// Nothing holds back who sends them: of frames that come in once and go out twice, what finds no room is
+// lost.
+TEST_F(SharedFdb, WhatTurnsAroundHasABuffer) {
+  Device& d = *pf[0];
+  const EthObject last = make_flow_table(d, 4, 1, kFdbTable, false, true);
+  const EthObject any = make_flow_group(d, last.number(), 0, 0, 0, {}, kFdbTable);
+  const EthObject twice = rule(d, last, any, 0, {{FlowDest::kVport, kUplink}, {FlowDest::kVport, kUplink}});
+  const auto fdb =
+      make_fdb(0, {FlowDest::kTable, last.number()}, {FlowDest::kVport, 1}, {FlowDest::kVport, kUplink});
+  Function& port = machine->function(0);
+  Frame large = frame(kToFirst);
+  large.resize(1500);
+  port.take_frames();
+  const std::uint64_t dropped = port.counter("rx_dropped");
+  std::size_t in = 0, out = 0;
+  for (int burst = 0; burst < 40; ++burst) {
+    for (int i = 0; i < 50; ++i) in += port.wire_receive(large) ? 1 : 0;
+    machine->advance(1000);
+    out += port.take_frames().size();
+  }
+  machine->advance(1'000'000);
+  out += port.take_frames().size();
+  EXPECT_GT(in, 1000u);
+  EXPECT_GT(out, 200u);
+  EXPECT_LT(out, 2 * in) << "more than the cable takes";
+  EXPECT_EQ(port.counter("rx_dropped") - dropped, 2 * in - out);
+}
+
+// Two on the cable are two, each as long as it is there.
+TEST_F(SharedFdb, CopiesForTheCableAreCountedEach) {
+  const auto fdb = make_fdb(0, {FlowDest::kVport, 1}, {FlowDest::kVport, 1}, {FlowDest::kVport, kUplink});
+  const EthObject twice =
+      rule(*pf[0], fdb->table, fdb->macs, 2, {{FlowDest::kVport, kUplink}, {FlowDest::kVport, kUplink}},
+           match_mac(kAnywhere));
+  Function& port = machine->function(0);
+  const std::uint64_t packets = port.counter("tx_packets"), bytes = port.counter("tx_bytes");
+  EXPECT_THAT(from_vf(0, kAnywhere), ElementsAre("wire0", "wire0"));
+  EXPECT_EQ(port.counter("tx_packets") - packets, 2u);
+  EXPECT_EQ(port.counter("tx_bytes") - bytes, 2 * (frame(kAnywhere).size() + 4));
+}
+
 // Whose frame it is, the entries may ask all the same.
 TEST_F(SharedFdb, EntriesTellTheSwitchesApart) {
   using Misc = prm::fte_match_set_misc;

@@ -36,6 +36,24 @@ TEST(OpcodeTable, EachOpcodeOnceWithItsNameAndAHandler) {
   EXPECT_EQ(find_opcode(0xffff), nullptr);
 }
 
+TEST(NumberPool, AFunctionMayBeginFurtherOn) {
+  NumberPool pool(10, 5, 3);
+  for (const std::uint32_t n : {13u, 14u, 10u}) {
+    EXPECT_FALSE(pool.knows(n));
+    EXPECT_EQ(pool.take(), n);
+    EXPECT_TRUE(pool.knows(n));
+  }
+  EXPECT_FALSE(pool.knows(9));
+  EXPECT_FALSE(pool.knows(15));
+  pool.give(14);
+  EXPECT_TRUE(pool.all_apart([](std::uint32_t n) { return n == 14; }));
+  EXPECT_FALSE(pool.all_apart([](std::uint32_t n) { return n == 13; }));
+  EXPECT_EQ(pool.take(), 11u);
+  EXPECT_EQ(pool.take(), 12u);
+  EXPECT_EQ(pool.take(), 14u) << "the one that was given back";
+  EXPECT_EQ(pool.take(), 0u);
+}
+
 TEST(OpcodeTable, OnlyEnableBeforeEnable) {
   for (const Opcode& o : all_opcodes())
     EXPECT_EQ(o.allowed(State::kOff), o.opcode == prm::op::ENABLE_HCA) << o.name;

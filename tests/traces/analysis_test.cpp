@@ -205,6 +205,32 @@ TEST(Analysis, Commands) {
   EXPECT_EQ(a.commands()[3].name(), "0xfff");
 }
 
+// Each function counts its own commands and completions.
+TEST(Analysis, FunctionsAreApart) {
+  Tracer t;
+  t.open_memory();
+  for (const unsigned function : {0u, 2u}) {
+    const std::uint32_t qpn = 0x80 + function * 0x100;
+    const std::int64_t at = function * 100'000;
+    t.record_blob(Point::kCmdStart, at, {function, 1}, 7,
+                  function == 0 ? prm::op::QUERY_QP : prm::op::CREATE_CQ, 0, nullptr, 0);
+    t.record(Point::kCqeWritten, at + 500, {function, qpn}, 0, cqe_a0(6, prm::CqeOp::kReq), 0);
+  }
+  t.record(Point::kCmdDone, 200'000, {0u, 1u}, 7, prm::op::QUERY_QP, 0);
+  t.record(Point::kCqConsumed, 300'000, {0u, 6u}, 1);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ASSERT_EQ(a.commands().size(), 2u);
+  EXPECT_EQ(a.commands()[0].place(), "0");
+  EXPECT_EQ(a.commands()[0].end, 200'000);
+  EXPECT_EQ(a.commands()[1].place(), "0.2");
+  EXPECT_EQ(a.commands()[1].end, kNoTime) << "the other one's was answered";
+  ASSERT_EQ(a.wqes().size(), 2u);
+  EXPECT_EQ(a.wqes()[0].at(Stage::kConsumed), 300'000);
+  EXPECT_EQ(a.wqes()[1].at(Stage::kConsumed), kNoTime);
+}
+
 TEST(Report, JsonAndPerfettoParse) {
   Tracer t;
   t.open_memory();
