@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Sockets of SMC (AF_SMC) between two addresses: several connections at once, bytes of which each is known beforehand,
-// in pieces of many sizes, both ways.
+// Sockets of SMC (AF_SMC) between two addresses: several connections at once, bytes of which each is known
+// beforehand, in pieces of many sizes, both ways.
 //   smc_pair OWN-ADDRESS              listens, and answers all that comes with its bits inverted
 //   smc_pair OWN-ADDRESS PEER         sends, and compares the answers
 // Status 0: all was right.
