@@ -368,9 +368,11 @@ guest_ready_locked() {
 }
 
 fetch_failed() {
-  local missing
+  local missing again="a mirror sometimes lacks a file for a while: run the same command again later, or name another mirror in /etc/apt"
   missing=$(grep -hE '^(Err|E: )|did not give' "$HCASIM_LOGS/$2.log" | sort -u | head -n 5 | sed 's/^/     /')
-  die "$1 could not be fetched:"$'\n'"$missing" \
-    "a mirror sometimes lacks a file for a while: run the same command again later, or name another mirror in /etc/apt" \
-    "what has been fetched is kept in $HCASIM_CACHE/apt"
+  # What belongs to a kernel comes in packages of its very version, and goes with it.
+  if grep -qE "^E: Version '[^']*' for 'linux-" "$HCASIM_LOGS/$2.log"; then
+    again="the archive has a newer kernel by now than the guests': rm -r $GUEST_CACHE/kernel-*, and they get that one; or a mirror lacks a file for a while"
+  fi
+  die "$1 could not be fetched:"$'\n'"$missing" "$again" "what has been fetched is kept in $HCASIM_CACHE/apt"
 }
