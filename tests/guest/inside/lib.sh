@@ -66,9 +66,11 @@ kernel_complaints() {
       if (level <= 4 || text ~ /Call Trace|WARNING:|BUG:|Oops|general protection|cmd_work_handler|timeout. Will cause a leak/) print text
     }'
 }
+# no_complaints WHAT [PATTERN]: but for lines like that, which it says of what is in order.
 no_complaints() {
   local text
   text=$(kernel_complaints)
+  if [[ -n ${2:-} ]]; then text=$(grep -Ev -- "$2" <<<"$text") || (($? == 1)) || fail "grep"; fi
   [[ -z $text ]] || fail "the kernel complained about $*:"$'\n'"$(head -n 30 <<<"$text")"
 }
 
