@@ -15,6 +15,11 @@ using cap_qpc_extension = Field<0x122, 1>;
 using qos_cap_nic_qp_scheduling = Field<0x21, 1>;
 static_assert(cmd_hca_cap::qos::bit_off == 0x21b && qos_cap::log_max_qos_nic_queue_group::bit_off == 0x2b);
 
+// Of a scheduling context C, as a number: newer headers have a union of what it means by type.
+template <class C>
+using sched_attributes = Field<C::element_attributes::bit_off, 32>;
+static_assert(scheduling_context::element_attributes::bits == 32);
+
 // The general object after its header (base: bits).
 constexpr std::uint16_t kGeneralSchedElement = 0x26;
 template <unsigned Base>

@@ -30,7 +30,7 @@ template <class C>
 Syndrome check_context(Firmware& fw, const Command& cmd, std::uint32_t hierarchy) {
   if (!has_hierarchy(fw, cmd, hierarchy)) return Syndrome::kSchedHierarchy;
   const std::uint32_t type = cmd.get<typename C::element_type>(),
-                      attributes = cmd.get<typename C::element_attributes>();
+                      attributes = cmd.get<prm::sched_attributes<C>>();
   const std::uint32_t leaf = hierarchy == kHierarchySwitch ? kElementVport : kElementQueueGroup;
   if (type != kElementTsar && type != leaf) return Syndrome::kSchedType;
   if (type == kElementTsar && (attributes >> 16 & 0xff) != kDwrr) return Syndrome::kSchedType;

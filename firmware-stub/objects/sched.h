@@ -14,6 +14,7 @@
 #include "model/sched/qos.h"
 #include "model/state/fields.h"
 #include "prm/prm.h"
+#include "prm/qos.h"
 
 namespace hcasim::fw {
 
@@ -36,8 +37,8 @@ struct SchedObject : Referred {
   }
   // The vport that an element of the E-Switch's tree is for.
   std::uint16_t vport() const {
-    return static_cast<std::uint16_t>(prm::get<prm::scheduling_context::element_attributes>(context.data()) &
-                                      0xffff);
+    return static_cast<std::uint16_t>(
+        prm::get<prm::sched_attributes<prm::scheduling_context>>(context.data()) & 0xffff);
   }
   std::uint8_t hierarchy = 0;
   Ref<SchedObject> parent_ref;

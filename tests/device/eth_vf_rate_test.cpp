@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the manager of a switch lets virtual functions send: largest rates, shares, groups of vports.
 #include "eth_vf_rig.h"
+#include "prm/qos.h"
 
 namespace hcasim {
 namespace {
@@ -21,7 +22,7 @@ class EthVfRate : public EthVf {
     using C = In::scheduling_context;
     Mailbox in(prm::op::CREATE_SCHEDULING_ELEMENT, In::bytes);
     in.set<In::scheduling_hierarchy>(hierarchy).set<C::element_type>(type).set<C::parent_element_id>(parent);
-    in.set<C::element_attributes>(attributes).set<C::max_average_bw>(mbps).set<C::bw_share>(share);
+    in.set<prm::sched_attributes<C>>(attributes).set<C::max_average_bw>(mbps).set<C::bw_share>(share);
     return (by != nullptr ? *by : pf).exec(in, prm::create_scheduling_element_out::bytes);
   }
   std::uint32_t made(const CommandResult& r) {

@@ -2,6 +2,7 @@
 // Worlds of the E-Switch: an FDB as a driver in switchdev mode has it, with all that entries may do, and
 // ACLs; and the legacy mode, of which vports are settled by commands.
 #include "eswitch_parts.h"
+#include "prm/qos.h"
 #include "prm/vhca_state.h"
 
 namespace hcasim::bare {
@@ -70,7 +71,7 @@ class Switched : public World {
     const auto make = [&](std::uint32_t type, std::uint32_t parent, std::uint32_t vport, std::uint32_t mbps) {
       Mailbox in(prm::op::CREATE_SCHEDULING_ELEMENT, In::bytes);
       in.set<In::scheduling_hierarchy>(kSwitch).set<C::element_type>(type).set<C::parent_element_id>(parent);
-      in.set<C::element_attributes>(vport).set<C::max_average_bw>(mbps).set<C::bw_share>(dice.below(100));
+      in.set<prm::sched_attributes<C>>(vport).set<C::max_average_bw>(mbps).set<C::bw_share>(dice.below(100));
       const CommandResult r = pf_.exec(in, prm::create_scheduling_element_out::bytes);
       return r.ok() ? static_cast<std::uint32_t>(
                           r.get<prm::create_scheduling_element_out::scheduling_element_id>())
