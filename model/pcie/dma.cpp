@@ -17,6 +17,8 @@ constexpr std::size_t kFirstRing = 64;
 constexpr std::uint32_t kMsixBytes = 4;
 constexpr std::uint64_t kBurst = 4;  // posted writes in the queue
 
+// What does not report anything. It follows its like without waiting for the host.
+bool is_payload(WriteOwner owner) { return owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq; }
 bool overlap(std::uint64_t a, std::uint64_t b, std::uint32_t len) { return a - b < len || b - a < len; }
 }  // namespace
 
@@ -165,8 +167,7 @@ void Dma::grow() {
 bool Dma::ordered(WriteOwner before, WriteOwner owner, WriteOwner behind) {
   if (before == owner) return true;
   if (behind.kind != WriteOwner::kNone) return before == behind;
-  const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
-  return !payload && before.function == owner.function;
+  return !is_payload(owner) && before.function == owner.function;
 }
 
 // When a write is visible whose last byte has left by then.
@@ -491,8 +492,7 @@ Time Dma::front_free() const {
   const WriteOwner& owner = ring_[head_ & (ring_.size() - 1)].owner;
   const Time free = sides_[owner.function].host_free;
   if (free == 0) return 0;
-  const bool payload = owner.kind == WriteOwner::kQp || owner.kind == WriteOwner::kRq;
-  return payload ? 0 : free;
+  return is_payload(owner) ? 0 : free;
 }
 
 // Performs the writes up to `end`; false: one of them has to wait for the host.
@@ -553,19 +553,19 @@ void Dma::turn() {
   rearm();
 }
 
-// Moves the function's writes, in their order, in front of those of others. Returns how many they are.
-std::uint64_t Dma::bring_forward(FunctionId f) {
-  if (sides_.size() == 1) return tail_ - head_;
+// Moves these writes, in their order, in front of the others. Returns how many they are.
+template <class Which>
+std::uint64_t Dma::bring_forward(Which which) {
   const std::size_t mask = ring_.size() - 1;
   std::uint64_t end = tail_;
-  while (end != head_ && ring_[(end - 1) & mask].owner.function != f) --end;
+  while (end != head_ && !which(ring_[(end - 1) & mask].owner)) --end;
   if (end == head_) return 0;
   const Time first = ring_[head_ & mask].due;  // the ring stays in the order of due times
   aside_.clear();
   std::uint64_t to = head_;
   for (std::uint64_t i = head_; i != end; ++i) {
     const Place place = ring_[i & mask];
-    if (place.owner.function != f) {
+    if (!which(place.owner)) {
       aside_.push_back(place);
       continue;
     }
@@ -577,11 +577,27 @@ std::uint64_t Dma::bring_forward(FunctionId f) {
   return n;
 }
 
+std::uint64_t Dma::bring_all_forward(FunctionId f) {
+  if (sides_.size() == 1) return tail_ - head_;
+  return bring_forward([=](WriteOwner owner) { return owner.function == f; });
+}
+
 void Dma::flush(FunctionId f) {
   // The host may come back with work of its own, and that post more.
-  while (const std::uint64_t n = bring_forward(f)) {
+  while (const std::uint64_t n = bring_all_forward(f)) {
     const std::uint64_t end = head_ + n;
     while (head_ < end && ring_[head_ & (ring_.size() - 1)].owner.function == f) perform_front();
+  }
+  if (!refusals_.empty() && !draining_) arm(sim_now());
+}
+
+// A read pushes what was written before it (PCIe, transaction ordering): its payload has to be there when the
+// read is made, which is ahead of its time. What reports it comes when it is due.
+void Dma::push_payload(FunctionId f) {
+  const auto pushed = [=](WriteOwner owner) { return owner.function == f && is_payload(owner); };
+  while (const std::uint64_t n = bring_forward(pushed)) {
+    const std::uint64_t end = head_ + n;
+    while (head_ < end && pushed(ring_[head_ & (ring_.size() - 1)].owner)) perform_front();
   }
   if (!refusals_.empty() && !draining_) arm(sim_now());
 }
@@ -597,7 +613,7 @@ void Dma::drop(std::uint64_t n) {
 
 void Dma::reset(FunctionId f) {
   set_enabled(f, false);
-  drop(bring_forward(f));
+  drop(bring_all_forward(f));
   memory_.forget(f);
   sides_[f].host_free = 0;
   refusals_.erase(std::remove_if(refusals_.begin(), refusals_.end(),

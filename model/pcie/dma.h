@@ -79,8 +79,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   // Memory of the device's own (space) costs no PCIe and is written at once, ahead of what is queued.
   ReadDone read(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner,
                 What what = What::kDescriptor);
-  // As read(), after performing the function's posted writes queued so far (PCIe: a read pushes posted writes
-  // of its requester ahead).
+  // As read(), after performing the payload that the function has queued so far (PCIe: a read pushes posted
+  // writes of its requester ahead). CQEs, EQEs and interrupts come when they are due.
   ReadDone read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space, WriteOwner owner,
                       What what = What::kDescriptor);
   // As read(), of the packet's whole payload; it may be borrowed instead: then it is not copied before it
@@ -315,7 +315,10 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   Time placed(Time due, Entry& e, bool group, WriteOwner behind);
   void grow();
   void drop(std::uint64_t n);
-  std::uint64_t bring_forward(FunctionId f);
+  template <class Which>
+  std::uint64_t bring_forward(Which which);
+  std::uint64_t bring_all_forward(FunctionId f);
+  void push_payload(FunctionId f);
   bool hold_front_back();
   static bool ordered(WriteOwner before, WriteOwner owner, WriteOwner behind);
   struct WriteCost {

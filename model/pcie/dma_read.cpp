@@ -227,7 +227,7 @@ Time Dma::store(Time t, unsigned len) {
 
 ReadDone Dma::read_flush(Time t, std::uint64_t addr, void* dst, std::size_t len, Space space,
                          WriteOwner owner, What what) {
-  if (space == Space::kHost) flush(owner.function);
+  if (space == Space::kHost) push_payload(owner.function);
   return read(t, addr, dst, len, space, owner, what);
 }
 

@@ -129,7 +129,7 @@ TEST_F(DmaFunctionsTest, AFlushPerformsOneFunctionsWrites) {
   EXPECT_TRUE(first.events.empty());
   EXPECT_THAT(order(second), ::testing::ElementsAre(0x200, 0x400, 0x600));
   for (const auto& e : second.events) EXPECT_EQ(e.at, t);
-  dma.post_write(t, 0x700, buf, 8, cq(1), false, Space::kHost, qp(1));
+  dma.post_write(t, 0x700, buf, 8, qp(1));
   EXPECT_TRUE(dma.read_flush(t, 0x700, buf, 8, Space::kHost, qp(1)).ok);
   EXPECT_EQ(second.events.size(), 4u);
   EXPECT_TRUE(first.events.empty());

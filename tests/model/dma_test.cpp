@@ -338,14 +338,33 @@ TEST_F(DmaTest, FlushWritesNow) {
   buf[0] = 9;
   b.dma.post_write(sim_now(), 0x40, buf, 1, {}, true);
   b.dma.post_msix(sim_now(), 0, 5);
-  std::uint8_t seen = 0;
-  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, &seen, 1, Space::kHost, WriteOwner(0)).ok);
-  EXPECT_EQ(seen, 0);
-  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, &seen, 1, Space::kHost, WriteOwner(0)).ok);
-  EXPECT_EQ(seen, 9);
+  b.dma.flush(0);
+  EXPECT_EQ(at(0x40), 9);
   EXPECT_EQ(b.host.events.size(), 2u);
   b.run_ns(10000);
   EXPECT_EQ(b.host.events.size(), 2u);
+}
+
+// A read sees the payload before it, and makes nothing that reports payload come sooner.
+TEST_F(DmaTest, AReadPushesPayloadAlone) {
+  const WriteOwner qp{WriteOwner::kQp, 0, 5}, cq{WriteOwner::kCq, 0, 6};
+  buf[0] = 9;
+  b.dma.post_write(sim_now(), 0x40, buf, 1, qp);
+  b.dma.post_write(sim_now(), 0x80, buf, 1, cq);
+  b.dma.post_msix(sim_now(), 0, 5);
+  b.dma.post_write(sim_now(), 0x41, buf, 1, qp);
+  std::uint8_t seen[2] = {};
+  EXPECT_TRUE(b.dma.read(sim_now(), 0x40, seen, 2, Space::kHost, WriteOwner(0)).ok);
+  EXPECT_EQ(seen[0], 0);
+  EXPECT_TRUE(b.dma.read_flush(sim_now(), 0x40, seen, 2, Space::kHost, WriteOwner(0)).ok);
+  EXPECT_EQ(seen[0], 9);
+  EXPECT_EQ(seen[1], 9);
+  EXPECT_EQ(at(0x80), 0);
+  ASSERT_EQ(b.host.events.size(), 2u);
+  b.run_ns(10000);
+  EXPECT_EQ(at(0x80), 9);
+  ASSERT_EQ(b.host.events.size(), 4u);
+  EXPECT_TRUE(b.host.events[3].msix);
 }
 
 TEST_F(DmaTest, ARefusedReadSaysSo) {
