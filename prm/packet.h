@@ -172,6 +172,7 @@ constexpr const char* bth_op_name(BthOp op) {
 /// Properties of an opcode's packets.
 struct BthTraits {
   bool valid;        ///< defined for its transport
+  bool unsupported;  ///< of RC or XRC, and a request that nobody here knows (reserved, FLUSH, ATOMIC WRITE)
   bool first, last;  ///< of its message; "only" is both
   bool send, write, read_resp, request;
   bool reth, atomic_eth, aeth, atomic_ack_eth, imm, ieth, deth, xrceth, dceth;
@@ -195,6 +196,7 @@ constexpr BthTraits bth_traits(uint8_t opcode) {
   }
   if (rc) {
     t.valid = low <= 0x14 || low == 0x16 || low == 0x17 || (low >= 0x19 && low <= 0x1b);
+    t.request = t.unsupported = !t.valid && !dc;
   } else if (transport == bth::kUc) {
     t.valid = low <= 0x0b;
   } else if (transport == bth::kUd) {

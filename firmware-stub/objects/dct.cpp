@@ -17,7 +17,6 @@ using In = prm::create_dct_in;
 using C = In::dct_context_entry;
 
 enum : std::uint32_t { kActive = 0, kDrained = 2 };  // dctc.state; nothing stays in DRAINING here
-constexpr std::uint8_t kDefaultHops = 64;
 
 bool find(Firmware& fw, std::uint32_t dctn, QpObject*& object, Qp*& dct) {
   object = fw.objects().qps.find(dctn);
@@ -125,7 +124,7 @@ Syndrome drain_dct(Firmware& fw, Command& cmd) {
   Qp* dct = nullptr;
   if (!find(fw, dctn, object, dct)) return Syndrome::kQpNumber;
   dct->state = QpState::kErr;
-  fw.function().qps().dc_contexts().remove_all_of(dctn);
+  fw.device().responder().end_dc(cmd.now, fw.function().id(), dctn);
   fw.device().eqs().qp_event(cmd.now, fw.function().id(),
                              static_cast<std::uint8_t>(prm::EqeType::kDctDrained), dctn, prm::kEvDct);
   return Syndrome::kOk;

@@ -44,9 +44,15 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   ++statistics_.np_ecn_marked_roce_packets;
   const unsigned priority = blocks_.port.priorities.of(p);
   if (!has(np_enabled, priority)) return;
-  const std::uint32_t to = connected(qp) ? qp.remote_qpn : p.src_qpn;
+  // Responses do not say whose they are; an initiator has one target at a time.
+  const std::uint32_t to = connected(qp)             ? qp.remote_qpn
+                           : qp.type == QpType::kDci ? qp.req.dc_target.dqpn()
+                                                     : p.src_qpn;
   if (to <= 1 || p.dest_qpn == kMulticastQpn) return;  // no reaction point
-  CcFlow& flow = qp.cc;
+  Qp* const context = qp.type == QpType::kDct ? blocks_.qps[qp.function].dc_contexts().find(
+                                                    qp.qpn, p.src_qpn, DcContexts::source_of(p))
+                                              : nullptr;
+  CcFlow& flow = context ? context->cc : qp.cc;
   const Time interval = static_cast<Time>(np.min_time_between_cnps) * from_ns(1000);
   if (flow.last_cnp_sent >= 0 && t < flow.last_cnp_sent + interval) return;
   flow.last_cnp_sent = t;
@@ -63,7 +69,8 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   cnp->smac = p.dmac;
   cnp->dmac = p.smac;
   cnp->udp_sport = p.udp_sport;
-  cnp->hop_limit = std::max<std::uint8_t>(qp.path.hop_limit, 1);
+  // Datagrams have no path of their QP's own.
+  cnp->hop_limit = connected(qp) ? std::max<std::uint8_t>(qp.path.hop_limit, 1) : kDefaultHops;
   cnp->tclass = static_cast<std::uint8_t>(np.cnp_dscp << kDscpShift);
   cnp->has_vlan = p.has_vlan;
   const unsigned pcp = np.cnp_prio_mode ? priority : np.cnp_802p_prio;
@@ -93,10 +100,21 @@ void CongestionControl::receive_cnp(Time t, FunctionId f, const Packet& p) {
     return;
   }
   ++statistics_.rp_cnp_handled;
-  if (!qp->cc.limited) ++statistics_.sum_flows;
-  qp->cc.on_cnp(t, rp, line_rate());
-  traces::trace(blocks_.tracer, Point::kCnpRx, t, {f, blocks_.tracer.tag(qp->qpn)}, 0u,
-                static_cast<std::uint64_t>(qp->cc.current), static_cast<std::uint64_t>(qp->cc.target));
+  if (qp->type != QpType::kDct) {
+    slow(t, *qp, qp->qpn);
+    return;
+  }
+  // It names no initiator: whoever is there gets its responses over the path that is congested.
+  blocks_.qps[f].dc_contexts().for_each_of(qp->qpn, [&](const DcContexts::Address& from, Qp& context) {
+    if (from == DcContexts::source_of(p)) slow(t, context, qp->qpn);
+  });
+}
+
+void CongestionControl::slow(Time t, Qp& qp, std::uint32_t traced_qpn) {
+  if (!qp.cc.limited) ++statistics_.sum_flows;
+  qp.cc.on_cnp(t, rp, line_rate());
+  traces::trace(blocks_.tracer, Point::kCnpRx, t, {qp.function, blocks_.tracer.tag(traced_qpn)}, 0u,
+                static_cast<std::uint64_t>(qp.cc.current), static_cast<std::uint64_t>(qp.cc.target));
 }
 
 Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
@@ -107,7 +125,7 @@ Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
   }
   if (!qp.cc.limited) return t;
   qp.cc.advance(t, rp, line_rate());
-  return qp.cc.earliest(t);
+  return qp.cc.earliest(t, rp, line_rate());
 }
 
 void CongestionControl::stamp(Time t, Qp& qp, Packet& p) {

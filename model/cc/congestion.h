@@ -92,6 +92,7 @@ class CongestionControl {
  private:
   void marked(Time t, Qp& qp, const Packet& p);
   void stamp(Time t, Qp& qp, Packet& p);
+  void slow(Time t, Qp& qp, std::uint32_t traced_qpn);
   Time earliest_of_slowed(Time t, Qp& qp);
   double line_rate() const;  // Mb/s
   bool reacts(const Qp& qp) const;

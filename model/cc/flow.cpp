@@ -8,6 +8,9 @@ namespace hcasim {
 namespace {
 
 constexpr Time kUs = from_ns(1000);
+// Changes of rate, of which a driver may ask for one a microsecond: who is told of the last one asks again.
+constexpr unsigned kMostForetold = 64;
+constexpr double kLongestGap = 1e15;  // ps; a packet at 1 Mb/s is far from it
 
 double power(double base, std::uint64_t n) {
   double r = 1;
@@ -37,13 +40,24 @@ void CcFlow::advance_alpha(Time t, const ReactionParams& p) {
   alpha_due += static_cast<Time>(more + 1) * period;
 }
 
+// What the next packet still has to wait takes as long as the new rate says: a gap that was begun at 1 Mb/s
+// is 33 ms for 4 KiB, and must not outlast that rate.
+void CcFlow::set_current(Time t, double rate) {
+  if (next_send > t && rate != current) {
+    const double wait = static_cast<double>(next_send - t) * std::max(current, 1.0) / std::max(rate, 1.0);
+    next_send =
+        t + static_cast<Time>(std::min(wait, kLongestGap) + 0.5);  // NOLINT(bugprone-incorrect-roundings)
+  }
+  current = rate;
+}
+
 // Paper, equation 1.
 void CcFlow::cut(Time t, const ReactionParams& p) {
   if (p.clamp_tgt_rate || raised_by_bytes || (raised_by_time && p.clamp_tgt_rate_after_time_inc))
     target = current;
   const double by = alpha / static_cast<double>(std::uint64_t{1} << std::min<std::uint32_t>(p.gd, 31));
-  current = std::max({current * (1 - by), current * std::min<std::uint32_t>(p.min_dec_fac, 100) / 100.0,
-                      std::min<double>(p.min_rate, current)});
+  set_current(t, std::max({current * (1 - by), current * std::min<std::uint32_t>(p.min_dec_fac, 100) / 100.0,
+                           std::min<double>(p.min_rate, current)}));
   cut_at = t;
   cut_pending = false;
   time_events = byte_events = 0;
@@ -53,11 +67,11 @@ void CcFlow::cut(Time t, const ReactionParams& p) {
 }
 
 // Paper, figure 7 and equations 3 to 5.
-void CcFlow::raise(const ReactionParams& p, double max) {
+void CcFlow::raise(Time t, const ReactionParams& p, double max) {
   const std::uint32_t most = std::max(time_events, byte_events), least = std::min(time_events, byte_events);
   if (most > p.threshold) target += least > p.threshold ? p.hai_rate : p.ai_rate;
   target = std::min(target, max);
-  current = (current + target) / 2;
+  set_current(t, (current + target) / 2);
   // The limiter counts in Mb/s; at full rate it is given up.
   if (current >= max - 1) limited = false;
 }
@@ -72,13 +86,17 @@ void CcFlow::skip_idle_events(Time t, const ReactionParams& p) {
   timer_due += static_cast<Time>(events) * us(p.time_reset);
 }
 
+Time CcFlow::next_change(const ReactionParams& p) const {
+  if (!limited) return kNever;
+  return cut_pending ? std::min(cut_at + us(p.rate_reduce_monitor_period), timer_due) : timer_due;
+}
+
 void CcFlow::advance(Time t, const ReactionParams& p, double max) {
   max = full_rate(p, max);
-  while (limited) {
-    const Time cut_due = cut_pending ? cut_at + us(p.rate_reduce_monitor_period) : kNever;
-    const Time due = std::min(cut_due, timer_due);
-    if (due > t) break;
-    if (cut_due <= timer_due) {
+  for (;;) {
+    const Time due = next_change(p);
+    if (due == kNever || due > t) break;
+    if (cut_pending && cut_at + us(p.rate_reduce_monitor_period) <= timer_due) {
       advance_alpha(due, p);
       cut(due, p);
       continue;
@@ -86,7 +104,7 @@ void CcFlow::advance(Time t, const ReactionParams& p, double max) {
     timer_due = p.time_reset ? timer_due + us(p.time_reset) : kNever;
     ++time_events;
     const double rate_before = current, target_before = target;
-    raise(p, max);
+    raise(due, p, max);
     raised_by_time = true;
     if (current == rate_before && target == target_before) skip_idle_events(t, p);
   }
@@ -97,6 +115,7 @@ void CcFlow::on_cnp(Time t, const ReactionParams& p, double max) {
   advance(t, p, max);
   if (!limited) {
     limited = true;
+    next_send = t;
     current = target = full_rate(p, max);
     alpha = std::min<double>(p.initial_alpha_value, kAlphaOne);
     alpha_due = t + std::max<Time>(us(p.dce_tcp_rtt), kUs);
@@ -113,18 +132,34 @@ void CcFlow::on_cnp(Time t, const ReactionParams& p, double max) {
     cut_pending = true;
 }
 
-void CcFlow::on_sent(std::uint32_t size, const ReactionParams& p, double max) {
-  const double ps = size * 8e6 / std::max(current, 1.0);
-  next_send += static_cast<Time>(ps + 0.5);  // NOLINT(bugprone-incorrect-roundings)
-  if (!p.byte_reset) return;
-  bytes += size;
-  const std::uint64_t step = p.byte_reset * ReactionParams::kByteUnit;
-  while (limited && bytes >= step) {
-    bytes -= step;
-    ++byte_events;
-    raise(p, full_rate(p, max));
-    raised_by_bytes = true;
+Time CcFlow::earliest(Time t, const ReactionParams& p, double max) {
+  if (!limited) return t;
+  if (next_send <= t) return next_send = t;
+  if (next_change(p) >= next_send) return next_send;
+  CcFlow later = *this;
+  Time due = later.next_change(p);
+  for (unsigned n = 0; n < kMostForetold && due < later.next_send; ++n) {
+    later.advance(due, p, max);
+    if (!later.limited) return due;
+    due = later.next_change(p);
   }
+  return std::min(due, later.next_send);
+}
+
+void CcFlow::on_sent(std::uint32_t size, const ReactionParams& p, double max) {
+  const Time sent = next_send;
+  if (p.byte_reset) {
+    bytes += size;
+    const std::uint64_t step = p.byte_reset * ReactionParams::kByteUnit;
+    while (limited && bytes >= step) {
+      bytes -= step;
+      ++byte_events;
+      raise(sent, p, full_rate(p, max));
+      raised_by_bytes = true;
+    }
+  }
+  const double ps = size * 8e6 / std::max(current, 1.0);
+  next_send = sent + static_cast<Time>(ps + 0.5);  // NOLINT(bugprone-incorrect-roundings)
 }
 
 }  // namespace hcasim

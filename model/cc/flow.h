@@ -28,19 +28,16 @@ struct CcFlow {
   std::uint32_t time_events = 0, byte_events = 0;        // since the last cut
   bool raised_by_time = false, raised_by_bytes = false;  // since the last cut
 
-  Time next_send = 0;       // the next packet leaves no earlier
+  Time next_send = 0;       // the next packet leaves no earlier, at the current rate
   Time last_cnp_sent = -1;  // notification point of this QP; -1: none yet
 
   // A CNP for the flow. max: the port's rate, Mb/s.
   void on_cnp(Time t, const ReactionParams& p, double max);
   // Brings the state to time t.
   void advance(Time t, const ReactionParams& p, double max);
-  // When the flow may send: t, or later. What it did not use until then is lost: it makes no bursts.
-  Time earliest(Time t) {
-    if (!limited || next_send > t) return limited ? next_send : t;
-    next_send = t;
-    return t;
-  }
+  // When the flow, brought to time t, may send, or when to ask again: t, or later, as its rate will rise if
+  // no CNP comes until then. What it did not use until then is lost: it makes no bursts.
+  Time earliest(Time t, const ReactionParams& p, double max);
   // A packet of so many bytes is on its way, sent when earliest() allowed: pace and byte counter. Only of a
   // limited flow.
   void on_sent(std::uint32_t size, const ReactionParams& p, double max);
@@ -53,7 +50,9 @@ struct CcFlow {
     if constexpr (Archive::kLoads) {
       const auto rate = [](double r) { return r >= 0 && r <= kMostRate; };  // no NaN either
       a.check(rate(current) && rate(target) && alpha >= 0 && alpha <= kAlphaOne, "there is no such rate");
-      a.check(alpha_due >= 0 && cut_at >= 0 && timer_due >= 0 && next_send >= 0 && last_cnp_sent >= -1,
+      const auto time = [](Time t) { return t >= 0 && t < kNever / 2; };
+      a.check(time(alpha_due) && time(cut_at) && (time(timer_due) || timer_due == kNever) &&
+                  time(next_send) && last_cnp_sent >= -1,
               "there is no such time");
       a.check(bytes <= kMostBytes, "no byte counter comes to that");
     }
@@ -68,7 +67,10 @@ struct CcFlow {
   void advance_alpha(Time t, const ReactionParams& p);
   void cut(Time t, const ReactionParams& p);
   void skip_idle_events(Time t, const ReactionParams& p);
-  void raise(const ReactionParams& p, double max);
+  void raise(Time t, const ReactionParams& p, double max);
+  void set_current(Time t, double rate);
+  // When time alone changes the rate; kNever: it does not.
+  Time next_change(const ReactionParams& p) const;
 };
 
 }  // namespace hcasim

@@ -12,6 +12,14 @@ constexpr Time kClosedRest = from_ns(1e6), kIdle = from_ns(4e9);
 
 }  // namespace
 
+DcContexts::Address DcContexts::source_of(const Packet& p) {
+  if (p.has_grh) return p.sgid;
+  Address lid{};
+  lid[14] = static_cast<std::uint8_t>(p.slid >> 8);
+  lid[15] = static_cast<std::uint8_t>(p.slid);
+  return lid;
+}
+
 Qp* DcContexts::find(std::uint32_t dctn, std::uint32_t initiator, const Address& from) {
   const auto it = index_.find(Key{dctn, initiator, from});
   return it == index_.end() ? nullptr : contexts_[it->second].get();

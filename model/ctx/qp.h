@@ -79,6 +79,9 @@ constexpr bool receives(QpState s) {
   return s == QpState::kRtr || s == QpState::kRts || s == QpState::kSqd || s == QpState::kSqErr;
 }
 
+// Of packets whose path does not say.
+constexpr std::uint8_t kDefaultHops = 64;
+
 // ads: primary or alternate address path.
 struct AddressPath {
   std::uint16_t pkey_index = 0;
@@ -268,6 +271,8 @@ class DcContexts {
   using Address = std::array<std::uint8_t, 16>;
 
   explicit DcContexts(FunctionId function) : function_(function) {}
+  // Where a packet comes from: an initiator's number is one of its port's alone.
+  static Address source_of(const Packet& p);
   Qp* find(std::uint32_t number) {
     const std::uint32_t i = number - kFirst;
     return i < contexts_.size() ? contexts_[i].get() : nullptr;
@@ -284,6 +289,12 @@ class DcContexts {
   void for_each(F f) {
     for (auto& c : contexts_)
       if (c) f(*c);
+  }
+  // Those of a target, each with where its initiator is.
+  template <class F>
+  void for_each_of(std::uint32_t dctn, F f) {
+    for (auto it = index_.lower_bound({dctn, 0, {}}); it != index_.end() && it->first.dctn == dctn; ++it)
+      f(it->first.from, *contexts_[it->second]);
   }
   template <class Archive>
   void list_state(Archive& a) {

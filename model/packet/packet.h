@@ -41,6 +41,10 @@ enum Ecn : std::uint8_t { kNotEct = 0, kEct1 = 1, kEct0 = 2, kCe = 3, kEcnMask =
 
 // Packets that may be carried as one (Packet::packets).
 constexpr unsigned kMaxRun = 16;
+// That a message takes; none has no packet.
+constexpr std::uint32_t packets_of(std::uint64_t bytes, unsigned mtu) {
+  return bytes == 0 ? 1 : static_cast<std::uint32_t>((bytes + mtu - 1) / mtu);
+}
 // Whether those with this BTH opcode may be: SENDs and RDMA WRITEs of RC, without immediate.
 constexpr bool may_be_run(std::uint8_t opcode) {
   if ((opcode & prm::bth::kTransportMask) != prm::bth::kRc) return false;

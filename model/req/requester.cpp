@@ -219,7 +219,7 @@ Requester::Step Requester::start(Qp& qp, SendWqe& wqe) {
       return refuse(wqe, CqeSyndrome::kLocalProt, static_cast<std::uint8_t>(status));
     }
   }
-  wqe.packets = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (wqe.length + mtu - 1) / mtu));
+  wqe.packets = packets_of(wqe.length, mtu);
   // Of more PSNs under way nobody could tell what is old and what is new (IBTA 9.7.1).
   if (is_reliable(qp.type) && ((s.next_psn - s.una_psn) & kPsnMask) + wqe.packets > kMostPsns)
     return Step::kBlocked;
@@ -302,6 +302,9 @@ Requester::Step Requester::load_payload(Pace& pace, Qp& qp, SendWqe& wqe, std::u
 bool Requester::wants_ack(Qp& qp, std::size_t index) {
   RequesterState& s = qp.req;
   if (index + 1 >= s.window.size()) return true;
+  // Its CQE is what frees the places of the WQEs without one before it: who waits for those waits for the
+  // ACK.
+  if (index > 0 && s.window[index].signaled && !s.window[index - 1].signaled) return true;
   SendWqe& next = s.window[index + 1];
   if (!s.errored_streams.empty() && s.stream_errored(next.stream)) return true;
   if (!next.is_local() && !next.started && !next.syndrome && start(qp, next) == Step::kBlocked) return true;

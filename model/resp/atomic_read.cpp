@@ -56,8 +56,7 @@ bool Responder::take_read(Time t, Qp& qp, const Packet& p) {
   ++blocks_.q_counters[qp.function][qp.counter_set].rx_read_requests;
   ResponderResource r;
   r.first_psn = p.psn;
-  r.packets = std::max<std::uint32_t>(
-      1, static_cast<std::uint32_t>((std::uint64_t{p.dma_len} + qp.mtu - 1) / qp.mtu));
+  r.packets = packets_of(p.dma_len, qp.mtu);
   r.va = p.va;
   r.rkey = p.rkey;
   r.length = p.dma_len;
@@ -197,7 +196,7 @@ bool Responder::take_atomic(Time t, Qp& qp, const Packet& p) {
 // One response packet. False: the memory may not be read any more; the QP has been failed.
 bool Responder::send_response(Time& engine, Qp& qp, ResponderResource& r) {
   const Profile::Engine& e = blocks_.profile.engine;
-  const bool first = r.sent == 0, last = r.sent + 1 == r.packets;
+  const bool first = r.sent == r.asked_from, last = r.sent + 1 + r.unasked == r.packets;
   BthOp op = r.masked ? BthOp::kMaskedAtomicAck : BthOp::kAtomicAck;
   if (!r.atomic)
     op = first && last ? BthOp::kReadRespOnly
@@ -272,7 +271,7 @@ TurnResult Responder::turn(Time t, Qp& qp) {
       if (s.resources[i].ready > engine + blocks_.profile.pcie.read_latency) {
         return {engine, s.resources[i].ready};
       }
-      if (!r.atomic && r.sent == 0 && r.length != 0) {
+      if (!r.atomic && r.sent == r.asked_from && r.length != 0) {
         const Time soon = s.pages.room(blocks_.profile) - blocks_.profile.pcie.read_latency;
         if (soon > engine) return {engine, soon};
       }

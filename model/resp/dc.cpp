@@ -20,14 +20,6 @@ using prm::NakCode;
 
 namespace {
 
-DcContexts::Address source_of(const Packet& p) {
-  if (p.has_grh) return p.sgid;
-  DcContexts::Address lid{};
-  lid[14] = static_cast<std::uint8_t>(p.slid >> 8);
-  lid[15] = static_cast<std::uint8_t>(p.slid);
-  return lid;
-}
-
 // Index of the local address that the packet came for, or the target's own.
 std::uint8_t address_index(const Packet& p, const Qp& dct, const Vport& vport) {
   if (p.kind == PacketKind::kIb) {
@@ -102,6 +94,12 @@ void Responder::receive_dc(Time t, Qp& dct, PacketRef& packet) {
   if (Qp* context = dc_context(t, dct, p)) receive(t, *context, packet);
 }
 
+void Responder::end_dc(Time t, FunctionId f, std::uint32_t dctn) {
+  DcContexts& all = blocks_.qps[f].dc_contexts();
+  all.for_each_of(dctn, [&](const DcContexts::Address&, Qp& context) { flush_rq(t, context); });
+  all.remove_all_of(dctn);
+}
+
 // The initiator gets its answer without a context.
 void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, std::uint8_t syndrome) {
   Qp back;
@@ -112,7 +110,7 @@ void Responder::dc_refuse(Time t, Qp& dct, const Packet& p, std::uint32_t psn, s
 Qp* Responder::dc_context(Time t, Qp& dct, const Packet& p) {
   constexpr Time kStale = from_ns(1e6);  // no packet is under way for so long
   DcContexts& all = blocks_.qps[dct.function].dc_contexts();
-  const DcContexts::Address from = source_of(p);
+  const DcContexts::Address from = DcContexts::source_of(p);
   Qp* c = all.find(dct.qpn, p.src_qpn, from);
   const bool same = c && c->dc_session == p.dc_session && c->dc_first_psn == p.dc_first_psn;
   if ((p.opcode & prm::bth::kOpMask) == static_cast<std::uint8_t>(BthOp::kDcDisconnect)) {

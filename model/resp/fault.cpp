@@ -90,7 +90,7 @@ bool Responder::read_fault(Time t, Qp& qp, ResponderResource& r, std::uint32_t p
     wait_for(s.fault, FaultKind::kRdmaRead, psn, r.trace_qpn, r.wqe_serial);
   }
   r.parked = true;
-  s.rnr_owed = false;
+  s.rnr_owed = s.sequence_owed = false;
   send_ack(t, qp, psn, Aeth::kRnrNak | (qp.min_rnr_nak & Aeth::kValueMask), r.trace_qpn, r.wqe_serial);
   return true;
 }
@@ -116,7 +116,7 @@ void Responder::fault_resumed(Time t, Qp& qp, PendingFault&, bool error) {
   p->psn = was.psn;
   p->trace_qpn = was.trace_qpn;
   p->wqe_serial = was.trace_serial;
-  s.rnr_owed = false;
+  s.rnr_owed = s.sequence_owed = false;
   switch (was.kind) {
     case FaultKind::kSrqReceive:
     case FaultKind::kReceive:

@@ -37,8 +37,7 @@ bool Responder::take_messages(Qp& qp, PacketRef& run, const Traits& traits) {
     missed |= std::uint32_t{pieces[i].missed} << i;
   }
 
-  s.nak_sent = false;
-  s.rnr_owed = false;
+  s.nak_sent = s.sequence_owed = s.rnr_owed = false;
   s.write_va = p.message[n - 1].va;
   s.write_rkey = p.message[n - 1].rkey;
   s.write_len = s.received = p.unit;

@@ -164,7 +164,7 @@ void Responder::post_receive(Time t, Qp& qp, const RecvWqe& wqe, Completion c) {
 
 void Responder::flush(Time t, Qp& qp) {
   ResponderState& s = qp.resp;
-  s.ack_pending = s.rnr_owed = false;
+  s.ack_pending = s.rnr_owed = s.sequence_owed = false;
   s.fault = {};
   s.resources.clear();
   s.message = ResponderState::Message::kNone;

@@ -113,8 +113,13 @@ void Responder::nak_sequence(Time t, Qp& qp, const Packet& packet) {
   if (s.nak_sent) return;  // one NAK for one gap
   s.nak_sent = true;
   s.ack_pending = false;  // the NAK acknowledges what is before it
-  for (const ResponderResource& r : s.resources)
-    if (!r.done()) return;  // the responses owed come first; the requester's timer finds the gap
+  for (const ResponderResource& r : s.resources) {
+    if (r.done()) continue;
+    s.sequence_owed = !r.parked;  // behind a READ that is to be asked for again all of this comes again
+    s.rnr_trace_qpn = packet.trace_qpn;
+    s.rnr_serial = packet.wqe_serial;
+    return;
+  }
   send_ack(t, qp, s.expected_psn, Aeth::kNak | static_cast<std::uint8_t>(NakCode::kPsnSeqErr),
            packet.trace_qpn, packet.wqe_serial);
 }
@@ -194,7 +199,8 @@ void Responder::restart(Time t, Qp& qp) {
   }
   const bool owes = std::any_of(s.resources.begin(), s.resources.end(),
                                 [](const ResponderResource& r) { return !r.done(); });
-  if (owes || s.ack_pending || s.failing || s.rnr_owed) blocks_.scheduler.wake_responder(t, qp);
+  if (owes || s.ack_pending || s.failing || s.rnr_owed || s.sequence_owed)
+    blocks_.scheduler.wake_responder(t, qp);
 }
 
 // When no response is owed any more: the refusal, or the acknowledgement, that waited behind them.
@@ -206,7 +212,10 @@ void Responder::finish_pending(Time t, Qp& qp) {
     if (s.rnr_owed)
       send_ack(t, qp, s.expected_psn, Aeth::kRnrNak | (qp.min_rnr_nak & Aeth::kValueMask), s.rnr_trace_qpn,
                s.rnr_serial);
-    s.rnr_owed = false;
+    else if (s.sequence_owed)
+      send_ack(t, qp, s.expected_psn, Aeth::kNak | static_cast<std::uint8_t>(NakCode::kPsnSeqErr),
+               s.rnr_trace_qpn, s.rnr_serial);
+    s.rnr_owed = s.sequence_owed = false;
     send_pending_ack(t, qp);
     return;
   }

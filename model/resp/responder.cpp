@@ -70,7 +70,7 @@ void Responder::take(Time t, Qp& qp, PacketRef& packet) {
   const Traits& traits = traits_of(p.opcode);
   const std::uint8_t transport = p.opcode & prm::bth::kTransportMask;
   const bool datagram = sends_datagrams(qp.type);
-  if (!receives(qp.state) || !traits.valid || transport != transport_bits(qp.type) ||
+  if (!receives(qp.state) || (!traits.valid && !traits.unsupported) || transport != transport_bits(qp.type) ||
       (qp.resp.failing && !asks_again(qp, p, traits))) {
     trace_drop(blocks_.tracer, t, p, DropReason::kQpState);
     return;
@@ -112,16 +112,17 @@ void Responder::receive_rc(Time t, Qp& qp, PacketRef& packet, const Traits& trai
     return;
   }
   if (ahead < 0) {
-    duplicate(t, qp, p, traits);
+    if (traits.valid) duplicate(t, qp, p, traits);
     return;
   }
-  s.nak_sent = false;
+  s.nak_sent = s.sequence_owed = false;
   if (s.fault.active) {
     while_faulted(t, qp, p);
     return;
   }
   s.rnr_owed = false;
-  if (!in_sequence(qp, p, traits)) {
+  // A request that is not supported is refused as one out of place is (IBTA 9.7.4.1.1, 9.7.5.2.8).
+  if (traits.unsupported || !in_sequence(qp, p, traits)) {
     fail(t, qp, p, NakCode::kInvalidReq, EqeType::kWqInvalidReq);
     return;
   }
@@ -162,11 +163,24 @@ void Responder::duplicate(Time t, Qp& qp, const Packet& p, const Traits& traits)
     const std::int32_t into = psn_diff(p.psn, r.first_psn);
     if (into < 0 || into >= static_cast<std::int32_t>(r.packets)) continue;
     if (read == r.atomic) return;
-    if (read) {  // from the PSN asked for; the requester may have moved its key and address on with it
-      r.va = p.va - static_cast<std::uint64_t>(into) * qp.mtu;
+    if (read) {
+      // What is before the PSN asked for has come. The requester may have moved its key and address on with
+      // it, and may do without the end.
+      const auto from = static_cast<std::uint32_t>(into);
+      const std::uint32_t n = packets_of(p.dma_len, qp.mtu);
+      if (n > r.packets - from) return;
+      const std::uint32_t unasked = r.packets - from - n;
+      const bool under_way = !r.done() && !r.parked;
+      r.va = p.va - std::uint64_t{from} * qp.mtu;
       r.rkey = p.rkey;
+      if (!under_way || from <= r.sent) r.asked_from = r.sent = from;  // else it comes as part of that
+      if (!under_way || unasked <= r.unasked) {
+        r.unasked = unasked;
+        r.length = from * qp.mtu + p.dma_len;
+      }
+    } else {
+      r.sent = 0;
     }
-    r.sent = std::min(r.sent, static_cast<std::uint32_t>(into));
     r.parked = false;
     r.ready = t;
     blocks_.scheduler.wake_responder(t, qp);

@@ -81,6 +81,8 @@ class Responder final : public sc_core::sc_module,
 
   // A request packet for this DC target: finds or makes the context that serves its sender.
   void receive_dc(Time t, Qp& dct, PacketRef& packet);
+  // The target serves nobody any more: receive WQEs of messages that came in part are flushed.
+  void end_dc(Time t, FunctionId f, std::uint32_t dctn);
   // A request packet for this QP.
   void receive(Time t, Qp& qp, PacketRef& packet);
   // The same when the pipeline and the QP's context are passed.

@@ -38,13 +38,18 @@ struct ResponderResource {
 
   bool parked = false;    // waits for the requester to ask again (page fault)
   bool answered = false;  // in full, once at least; kept for a duplicate, which makes it be sent again
-  bool done() const { return sent >= packets; }
+  // What the request that came last asks for: a READ that is asked for again from its middle on is a message
+  // of its own.
+  std::uint32_t asked_from = 0;  // its first response packet
+  std::uint32_t unasked = 0;     // response packets at the end that it does without
+  bool done() const { return sent + unasked >= packets; }
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, atomic, masked, first_psn, packets, sent, va, rkey, length, original, msn, pd, ready,
                   trace_qpn, wqe_serial, parked, answered);
     HCASIM_FIELDS_SINCE(10, a, written);
+    HCASIM_FIELDS_SINCE(18, a, asked_from, unasked);
     state::qp_tags(a, trace_qpn);
     if constexpr (Archive::kLoads)
       a.check(!masked || length == 4 || length == 8 || length == 16 || length == 32,
@@ -122,9 +127,9 @@ struct ResponderState {
   bool port_queued = false;
   bool comm_established = false;
 
-  // A refusal, and an RNR NAK, wait until the responses owed before it have left.
-  bool rnr_owed = false;
-  std::uint32_t rnr_trace_qpn = 0, rnr_serial = 0;
+  // A refusal, and a NAK of either kind, wait until the responses owed before it have left.
+  bool rnr_owed = false, sequence_owed = false;
+  std::uint32_t rnr_trace_qpn = 0, rnr_serial = 0;  // of the NAK
   bool failing = false;
   std::uint32_t fail_psn = 0;
   std::uint8_t fail_code = 0, fail_event = 0;
@@ -145,6 +150,7 @@ struct ResponderState {
     HCASIM_FIELDS(a, fail_serial);
     HCASIM_FIELDS_SINCE(2, a, pages);
     HCASIM_FIELDS_SINCE(10, a, atomic_done);
+    HCASIM_FIELDS_SINCE(18, a, sequence_owed);
     state::qp_tags(a, ack_trace_qpn, rnr_trace_qpn, fail_trace_qpn);
   }
 };

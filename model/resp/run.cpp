@@ -44,8 +44,7 @@ void Responder::receive_run(Time t, Qp& qp, PacketRef& run, const Traits& traits
     take_each(qp, run);
     return;
   }
-  s.nak_sent = false;
-  s.rnr_owed = false;
+  s.nak_sent = s.sequence_owed = s.rnr_owed = false;
   if (blocks_.tracer.enabled())
     for (unsigned i = 0; i < p.packets; ++i)
       blocks_.tracer.record(Point::kChecked, p.at[i], {qp.function, p.trace_qpn}, p.wqe_serial,

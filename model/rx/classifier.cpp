@@ -95,7 +95,7 @@ TransportVerdict Classifier::transport(FunctionId f, const Packet& p) const {
   TransportVerdict v;
   v.function = f;
   const prm::BthTraits& traits = traits_of(p.opcode);
-  if (!traits.valid) return drop(f, DropReason::kOpcode);
+  if (!traits.valid && !traits.unsupported) return drop(f, DropReason::kOpcode);
   if (p.opcode == prm::bth::kCnp && p.kind == PacketKind::kRoceV2) {
     v.to = TransportVerdict::To::kCnp;
     return v;

@@ -269,6 +269,25 @@ TEST_F(Dc, LifeOfATarget) {
   EXPECT_CMD_STATUS(n.srq.destroy(), prm::CmdStatus::kBadResState);
 }
 
+TEST_F(Dc, ADrainedTargetGivesBackTheReceiveWqeOfAMessageThatCameInPart) {
+  constexpr std::uint32_t kLong = 1 << 20;
+  PairOptions o;
+  o.bytes = 2 * kLong;
+  Pair p(dev(), o);
+  QpAttr attr;
+  attr.retry_count = 1;
+  attr.ack_timeout = 8;
+  Net n(p, {}, attr);
+  n.srq.post({p.bsge(0, kLong)});
+  n.a->post(to(n.t2, p.wr(WqeOp::kSend, 0, kLong)));
+  machine().advance(30'000);  // of 90 us
+  EXPECT_FALSE(p.bcq.ready());
+  ASSERT_TRUE(n.t2.drain().ok());
+  expect_error(p.bcq.wait_one(), prm::CqeSyndrome::kWrFlush);
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kTransportRetryExc);
+  ASSERT_TRUE(n.t2.destroy().ok());
+}
+
 TEST_F(Dc, ARecreatedTargetIsANewOne) {
   Pair p(dev());
   Net n(p);

@@ -158,15 +158,90 @@ TEST(CcFlow, Pace) {
   ReactionParams p = paper();
   p.byte_reset = 0;
   CcFlow f;
-  EXPECT_EQ(f.earliest(5), 5);
+  EXPECT_EQ(f.earliest(5, p, kLine), 5);
   p.rate_to_set_on_first_cnp = 1000;
   f.on_cnp(0, p, kLine);
-  EXPECT_EQ(f.earliest(10 * kUs), 10 * kUs);
+  EXPECT_EQ(f.earliest(10 * kUs, p, kLine), 10 * kUs);
   f.on_sent(1250, p, kLine);  // 10 us at 1 Gb/s
-  EXPECT_EQ(f.earliest(11 * kUs), 20 * kUs);
-  EXPECT_EQ(f.earliest(35 * kUs), 35 * kUs);  // what was not used is lost
+  EXPECT_EQ(f.earliest(11 * kUs, p, kLine), 20 * kUs);
+  EXPECT_EQ(f.earliest(35 * kUs, p, kLine), 35 * kUs);  // what was not used is lost
   f.on_sent(125, p, kLine);
-  EXPECT_EQ(f.earliest(35 * kUs), 36 * kUs);
+  EXPECT_EQ(f.earliest(35 * kUs, p, kLine), 36 * kUs);
+}
+
+// The rate that counts is that of the time between two packets, not that of when the first one left: 4 KiB at
+// 1 Mb/s take 33 ms, and the rate recovers within one.
+TEST(CcFlow, AGapEndsAsTheRateRises) {
+  const ReactionParams p;  // a card's own
+  CcFlow f;
+  Time t = 0;
+  for (; t < 200 * kUs; t += 4 * kUs) {
+    f.on_cnp(t, p, kLine);
+    f.advance(t, p, kLine);
+    if (f.earliest(t, p, kLine) == t) f.on_sent(4096, p, kLine);
+  }
+  EXPECT_LT(f.current, 2);
+  // What is foretold is what comes, however often it is asked.
+  const Time foretold = f.earliest(t, p, kLine);
+  EXPECT_LT(foretold - t, 400 * kUs);
+  for (; t < foretold; t += kUs) {
+    f.advance(t, p, kLine);
+    ASSERT_NEAR(static_cast<double>(f.earliest(t, p, kLine)), static_cast<double>(foretold), 2);
+  }
+  f.advance(foretold, p, kLine);
+  EXPECT_EQ(f.earliest(foretold + 2, p, kLine), foretold + 2);
+}
+
+// A driver may ask for a rate that nothing raises and a timer of 1 us: foretelling costs no more for it.
+TEST(CcFlow, ForetellingEnds) {
+  ReactionParams p;
+  p.ai_rate = p.hai_rate = 0;
+  p.time_reset = 1;
+  p.byte_reset = 0;
+  p.rate_to_set_on_first_cnp = 1;
+  CcFlow f;
+  f.on_cnp(0, p, kLine);
+  ASSERT_EQ(f.earliest(0, p, kLine), 0);
+  f.on_sent(1u << 30, p, kLine);  // 2.4 hours
+  Time t = 0;
+  for (int i = 0; i < 100; ++i) {
+    const Time next = f.earliest(t, p, kLine);
+    ASSERT_GT(next, t);
+    ASSERT_LT(next, t + 100 * kUs);
+    f.advance(t = next, p, kLine);
+  }
+}
+
+// And grows with another cut.
+TEST(CcFlow, AGapIsLongerAfterACut) {
+  ReactionParams p = paper();
+  p.byte_reset = 0;
+  p.time_reset = 0;
+  CcFlow f;
+  f.on_cnp(0, p, kLine);
+  f.on_cnp(50 * kUs, p, kLine);
+  ASSERT_DOUBLE_EQ(f.current, kLine / 4);
+  ASSERT_EQ(f.earliest(50 * kUs, p, kLine), 50 * kUs);
+  f.on_sent(312'500, p, kLine);  // 100 us at that rate
+  EXPECT_EQ(f.earliest(60 * kUs, p, kLine), 150 * kUs);
+  f.on_cnp(100 * kUs, p, kLine);
+  const double slower = f.current / (kLine / 4);
+  EXPECT_NEAR(static_cast<double>(f.earliest(100 * kUs, p, kLine) - 100 * kUs),
+              static_cast<double>(50 * kUs) / slower, 2);
+}
+
+// A limiter that was given up leaves no gap for the next one.
+TEST(CcFlow, ANewLimiterBeginsWithoutAGap) {
+  const ReactionParams p;
+  CcFlow f;
+  f.on_cnp(0, p, kLine);
+  ASSERT_EQ(f.earliest(0, p, kLine), 0);
+  f.on_sent(1u << 30, p, kLine);  // 0.17 s at half the rate
+  for (Time t = 0; f.limited; t += 100 * kUs) f.advance(t, p, kLine);
+  const Time again = 30'000 * kUs;
+  f.on_cnp(again, p, kLine);
+  EXPECT_TRUE(f.limited);
+  EXPECT_EQ(f.earliest(again, p, kLine), again);
 }
 
 TEST(CcFlow, ParametersThatStopItDoNotHangIt) {

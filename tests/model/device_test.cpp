@@ -252,6 +252,23 @@ TEST_F(SteeringTest, MaskedAtomicsOfWrongLength) {
   }
 }
 
+// FLUSH and ATOMIC WRITE of IBTA 1.7, and reserved ones, from the wire to the responder's refusal.
+TEST_F(SteeringTest, RequestsThatAreNotSupportedAreNoAnswers) {
+  std::uint32_t qpn = 0x70;
+  for (const std::uint8_t opcode : {0x15, 0x1c, 0x1d, 0xbc}) {
+    Qp& rc = *p.hca.function(0).qps().create(++qpn);
+    rc.type = opcode >> 5 == 5 ? QpType::kXrc : QpType::kRc;
+    rc.state = QpState::kRts;
+    PacketRef packet = PacketPool::make();
+    packet->dlid = 1;
+    packet->opcode = opcode;
+    packet->dest_qpn = qpn;
+    p.hca.port().transmit(sim_now(), packet);
+    b.run_ns(20'000);
+    EXPECT_EQ(rc.state, QpState::kErr) << unsigned{opcode};
+  }
+}
+
 TEST_F(SteeringTest, NumbersAreTakenOnce) {
   QpTable& t = p.hca.function(0).qps();
   EXPECT_EQ(t.create(0x50), nullptr);

@@ -62,6 +62,61 @@ TEST_F(CongestionTest, AMarkedPacketIsAnsweredWithACnpToItsSender) {
   EXPECT_EQ(r.cc.statistics().np_ecn_marked_roce_packets, 1u);
 }
 
+TEST_F(CongestionTest, CnpsOfDatagramsGoThroughRouters) {
+  qp->type = QpType::kUd;
+  qp->path.hop_limit = 0;  // datagrams have paths of their own
+  PacketRef p = data_packet(kCe);
+  p->src_qpn = 0x77;
+  r.cc.received(sim_now(), *qp, *p);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  EXPECT_EQ(r.sent(0).dest_qpn, 0x77u);
+  EXPECT_EQ(r.sent(0).hop_limit, 64u);
+}
+
+// Responses do not say whose they are: the initiator knows its target, which slows the context of that
+// source.
+TEST_F(CongestionTest, ResponsesToADcInitiatorAreSlowed) {
+  qp->type = QpType::kDci;
+  qp->req.dc_target.dqp_dct = prm::AvSeg::kExtended | 0x321;
+  PacketRef p = data_packet(kCe);
+  p->opcode = static_cast<std::uint8_t>(static_cast<unsigned>(prm::BthOp::kReadRespOnly) | prm::bth::kDc);
+  r.cc.received(sim_now(), *qp, *p);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  EXPECT_EQ(r.sent(0).dest_qpn, 0x321u);
+
+  Qp& dct = r.make_qp(0x321);
+  dct.type = QpType::kDct;
+  PacketRef told = cnp(0x321);
+  told->has_grh = true;
+  told->sgid[15] = 2;
+  DcContexts& contexts = r.qps.dc_contexts();
+  Qp* const near = contexts.create(sim_now(), 8, 0x321, 5, told->sgid);
+  Qp* const other = contexts.create(sim_now(), 8, 0x321, 5, told->dgid);
+  Qp* const of_other = contexts.create(sim_now(), 8, 0x322, 5, told->sgid);
+  ASSERT_TRUE(near && other && of_other);
+  r.cc.receive_cnp(sim_now(), BlockRig::kFunction, *told);
+  EXPECT_TRUE(near->cc.limited);
+  EXPECT_FALSE(other->cc.limited);
+  EXPECT_FALSE(of_other->cc.limited);
+  EXPECT_FALSE(dct.cc.limited);
+  EXPECT_EQ(r.cc.statistics().rp_cnp_handled, 1u);
+}
+
+// Each initiator has its distance between CNPs, not all of a target together.
+TEST_F(CongestionTest, EveryInitiatorOfADcTargetIsToldOfItsPackets) {
+  qp->type = QpType::kDct;
+  DcContexts& contexts = r.qps.dc_contexts();
+  PacketRef p = data_packet(kCe);
+  for (const std::uint32_t initiator : {5u, 6u}) {
+    ASSERT_TRUE(contexts.create(sim_now(), 8, BlockRig::kQpn, initiator, p->sgid));
+    p->src_qpn = initiator;
+    for (int i = 0; i < 2; ++i) r.cc.received(sim_now(), *qp, *p);
+  }
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  EXPECT_EQ(r.sent(0).dest_qpn, 5u);
+  EXPECT_EQ(r.sent(1).dest_qpn, 6u);
+}
+
 TEST_F(CongestionTest, PacketsWithoutTheMarkAreNotAnswered) {
   for (const std::uint8_t ecn : {kNotEct, kEct0, kEct1}) r.cc.received(sim_now(), *qp, *data_packet(ecn));
   EXPECT_TRUE(r.wire.sent.empty());

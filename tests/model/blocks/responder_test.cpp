@@ -122,6 +122,43 @@ TEST_F(ResponderTest, AGapIsAnsweredWithOneSequenceNak) {
   expect_reply(2, kFirstPsn + 1, nak(NakCode::kPsnSeqErr));
 }
 
+// Responses come first, then the NAK (IBTA 9.7.5.2): with or without a turn in between.
+TEST_F(ResponderTest, ASequenceNakFollowsTheResponsesThatAreOwedBeforeIt) {
+  for (const bool found : {false, true}) {
+    const std::uint32_t psn = qp->resp.expected_psn;
+    r.wire.sent.clear();
+    r.response_turns.to = nullptr;  // no turn yet: the response is owed
+    receive(remote(BthOp::kReadReq, psn, 0, 64));
+    send(psn + 2);
+    EXPECT_TRUE(r.wire.sent.empty());
+    r.response_turns.to = &r.responder;
+    if (found) {  // what was missing came by another way
+      receive(remote(BthOp::kWriteOnly, psn + 1, 64, 64));
+    }
+    r.scheduler.wake_responder(sim_now(), *qp);
+    r.run_ns(10'000);
+    ASSERT_EQ(r.wire.sent.size(), 2u);
+    EXPECT_EQ(r.sent_op(0), BthOp::kReadRespOnly);
+    expect_reply(1, psn + 1, found ? ack() : nak(NakCode::kPsnSeqErr));
+    qp->resp.turn_at = kNever;
+    if (!found) receive(remote(BthOp::kWriteOnly, psn + 1, 64, 64));
+  }
+}
+
+// A card of IBTA 1.7 asks for FLUSH and ATOMIC WRITE, which are not offered.
+TEST_F(ResponderTest, ARequestThatIsNotSupportedIsRefusedAsInvalid) {
+  for (const unsigned op : {0x15u, 0x1cu, 0x1du, 0x1fu}) {
+    qp->state = QpState::kRts;
+    qp->resp.turn_at = kNever;
+    r.wire.sent.clear();
+    receive(request(static_cast<BthOp>(op), kFirstPsn - 1, 0));
+    EXPECT_TRUE(r.wire.sent.empty()) << "a duplicate";
+    receive(request(static_cast<BthOp>(op), kFirstPsn, 0));
+    expect_reply(0, kFirstPsn, nak(NakCode::kInvalidReq));
+    EXPECT_EQ(qp->state, QpState::kErr);
+  }
+}
+
 TEST_F(ResponderTest, ADuplicateIsAcknowledgedAgainAndNotExecuted) {
   post_receive();
   post_receive();
@@ -287,6 +324,50 @@ TEST_F(ResponderTest, AReadIsAnsweredWithPacketsOfThePathMtu) {
   ASSERT_EQ(r.sent(1).payload_len, 10u);
   EXPECT_EQ(r.sent(1).data()[0], static_cast<std::uint8_t>(BlockRig::kMtu + 1));
   EXPECT_EQ(qp->resp.expected_psn, kFirstPsn + 2) << "a READ takes the PSNs of its responses";
+}
+
+// A READ that is asked for again from its middle on is a message of its own, and may be shorter.
+TEST_F(ResponderTest, APartOfAReadIsAskedForAgain) {
+  constexpr std::uint32_t kMtu = BlockRig::kMtu;
+  for (std::uint32_t i = 0; i < 4 * kMtu; ++i)
+    r.host.memory[kRemote + i] = static_cast<std::uint8_t>(i / kMtu + 1);
+  receive(remote(BthOp::kReadReq, kFirstPsn, 0, 4 * kMtu));
+  ASSERT_EQ(r.wire.sent.size(), 4u);
+  const auto again = [&](std::uint32_t from, std::uint32_t len) {
+    r.wire.sent.clear();
+    PacketRef p = remote(BthOp::kReadReq, kFirstPsn + from, 0, len);
+    p->va += std::uint64_t{from} * kMtu;
+    receive(p);
+  };
+  again(1, 3 * kMtu);
+  ASSERT_EQ(r.wire.sent.size(), 3u);
+  EXPECT_EQ(r.sent_op(0), BthOp::kReadRespFirst);
+  EXPECT_EQ(r.sent_op(1), BthOp::kReadRespMiddle);
+  EXPECT_EQ(r.sent_op(2), BthOp::kReadRespLast);
+  EXPECT_THAT(r.sent_psns(), ElementsAre(kFirstPsn + 1, kFirstPsn + 2, kFirstPsn + 3));
+  EXPECT_EQ(r.sent(0).data()[0], 2);
+  again(2, kMtu);
+  ASSERT_EQ(r.wire.sent.size(), 1u);
+  EXPECT_EQ(r.sent_op(0), BthOp::kReadRespOnly);
+  EXPECT_EQ(r.sent(0).data()[0], 3);
+  again(0, kMtu + 1);
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  EXPECT_EQ(r.sent_op(1), BthOp::kReadRespLast);
+  EXPECT_EQ(r.sent(1).payload_len, 1u);
+  again(3, kMtu);
+  ASSERT_EQ(r.wire.sent.size(), 1u) << "what was done without is still known";
+  EXPECT_EQ(r.sent(0).data()[0], 4);
+  again(3, kMtu + 1);
+  EXPECT_TRUE(r.wire.sent.empty()) << "more than was asked for first";
+  // Parts that are asked for before the first has its turn.
+  r.response_turns.to = nullptr;
+  again(1, kMtu);
+  again(2, 2 * kMtu);
+  r.response_turns.to = &r.responder;
+  qp->resp.turn_at = kNever;
+  r.scheduler.wake_responder(sim_now(), *qp);
+  r.run_ns(10'000);
+  EXPECT_THAT(r.sent_psns(), ElementsAre(kFirstPsn + 1, kFirstPsn + 2, kFirstPsn + 3));
 }
 
 TEST_F(ResponderTest, AnAtomicReturnsTheOldValueAndADuplicateDoesNotExecuteAgain) {
