@@ -105,6 +105,7 @@ Syndrome create_cq(Firmware& fw, Command& cmd) {
   cq->padded = cmd.get<c::cqe_sz>() == kCqe128Padded;
   cq->eqn = eqn;
   cq->dbr_addr = dbr;
+  cq->uar_page = cmd.get<c::uar_page>();
   cq->overrun_ignore = cmd.get<c::oi>() != 0;
   cq->period_us = cmd.get<c::cq_period>();
   cq->max_count = cmd.get<c::cq_max_count>();

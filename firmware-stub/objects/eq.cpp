@@ -45,6 +45,7 @@ Syndrome create_eq(Firmware& fw, Command& cmd) {
   eq->ring = std::move(ring);
   eq->log_size = log_size;
   eq->vector = vector;
+  eq->uar_page = cmd.get<c::uar_page>();
   eq->overrun_ignore = cmd.get<c::oi>() != 0;
   eq->mask = object->mask;
   cmd.put<prm::create_eq_out::eq_number>(eqn);

@@ -183,27 +183,33 @@ void CqUnit::check_record(Time t, Cq& cq, std::uint32_t ci) {
   const bool has_wrapped = ci <= kShortMask && ((ci - cq.recorded) & kShortMask) <= kShortMask / 2;
   if (((ci - cq.recorded) & kIndexMask) > kIndexMask / 2 && !(has_wrapped && waiting <= 1u << cq.log_size))
     tracer_.broke_value(Rule::kCqRecordBack, t, RuleObject::kCq, cq.subject(), ci);
-  else if (waiting > 1u << cq.log_size)
+  else if (waiting > 1u << cq.log_size && !cq.overrun_ignore)
     tracer_.broke_value(Rule::kCqRecordJump, t, RuleObject::kCq, cq.subject(), ci);
   cq.recorded = ci;
 }
 
 // Sequence numbers count modulo 4, so that a number may be right that is not: never the other way round.
 void CqUnit::check_arm(Time t, Cq& cq, std::uint32_t arm_word) {
-  if (waiting_by(cq, arm_word & kIndexMask) > 1u << cq.log_size)
-    tracer_.broke_value(Rule::kCqArmIndex, t, RuleObject::kCq, cq.subject(), arm_word);
-  const auto sn = static_cast<std::uint8_t>(arm_word >> 28 & 3);
-  const std::uint32_t seen = (sn - cq.arm_sn) & 3u;
-  if (seen > cq.unseen)
-    tracer_.broke_value(Rule::kCqArmSn, t, RuleObject::kCq, cq.subject(), arm_word);
-  else
-    cq.unseen -= seen;
-  cq.arm_sn = sn;
   // Beside simulated time: what the doorbell says is known, and the driver wrote the record before.
   prm::be32 record[2];  // consumer index, arm word
-  if (!dma_.peek(cq.function, cq.dbr_addr, record, sizeof record)) return;
+  const bool known = dma_.peek(cq.function, cq.dbr_addr, record, sizeof record);
+  // Drivers arm without a lock (ib_req_notify_cq() may be called from everywhere): what a doorbell counted
+  // that another thread's has overtaken is some events old.
+  const bool late = known && record[1] != arm_word && is_of_later_doorbell(record[1], arm_word);
+  if (!late) {
+    if (waiting_by(cq, arm_word & kIndexMask) > 1u << cq.log_size && !cq.overrun_ignore)
+      tracer_.broke_value(Rule::kCqArmIndex, t, RuleObject::kCq, cq.subject(), arm_word);
+    const auto sn = static_cast<std::uint8_t>(arm_word >> 28 & 3);
+    const std::uint32_t seen = (sn - cq.arm_sn) & 3u;
+    if (seen > cq.unseen)
+      tracer_.broke_value(Rule::kCqArmSn, t, RuleObject::kCq, cq.subject(), arm_word);
+    else
+      cq.unseen -= seen;
+    cq.arm_sn = sn;
+  }
+  if (!known) return;
   check_record(t, cq, record[0] & kIndexMask);
-  if (record[1] != arm_word && !is_of_later_doorbell(record[1], arm_word))
+  if (record[1] != arm_word && !late)
     tracer_.broke(Rule::kCqArmRecord, t, RuleObject::kCq, cq.subject(), &record[1], sizeof record[1]);
 }
 
@@ -410,12 +416,17 @@ void CqUnit::write_refused(Time t, FunctionId f, std::uint32_t cqn) {
   if (cq && !cq->error) fail(t, *cq, prm::EqeCqErr::kAccess);
 }
 
-bool CqUnit::arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word) {
+DoorbellFate CqUnit::arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word,
+                         std::uint32_t page) {
   Cq* cq = find(f, cqn);
-  if (!cq) return false;
-  if (cq->error) return true;
+  if (!cq) return DoorbellFate::kNobody;
+  if (!rings_on(cq->uar_page, page)) {
+    tracer_.broke_value(Rule::kSqDoorbellUar, t, RuleObject::kCq, cq->subject(), page);
+    return DoorbellFate::kOtherPage;
+  }
+  if (cq->error) return DoorbellFate::kTaken;
   close_block(t, *cq);
-  if (cq->error) return true;
+  if (cq->error) return DoorbellFate::kTaken;
   const std::uint32_t ci = arm_word & kIndexMask;
   if (tracer_.rules().on()) check_arm(t, *cq, arm_word);
   const bool solicited_only = (arm_word & prm::CqDoorbell::kSolicitedOnly) != 0;
@@ -426,13 +437,13 @@ bool CqUnit::arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word
   const bool waiting = cq->waiting(ci, solicited_only);
   if (waiting && event_may_come(*cq)) {
     event(t, *cq);
-    return true;
+    return DoorbellFate::kTaken;
   }
   // "Next" asked for before is not weakened by "solicited only" (IBTA 11.4.2.2).
   cq->armed_solicited = solicited_only && (!cq->armed || cq->armed_solicited);
   cq->armed = true;
   if (waiting && cq->period_from_cqe) begin_period(t, *cq);
-  return true;
+  return DoorbellFate::kTaken;
 }
 
 bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
@@ -446,7 +457,9 @@ bool CqUnit::resize(Time t, Cq& cq, GuestRing ring, unsigned log_size) {
   prm::Cqe cqe{};
   cqe.op_own = static_cast<std::uint8_t>(static_cast<unsigned>(prm::CqeOp::kResize) << 4);
   Time visible = t;
+  const bool solicited = cq.waiting(cq.consumer, true);
   if (!write(t, cq, cqe, nullptr, false, {}, visible)) return false;
+  if (solicited) ++cq.solicited_end;  // drivers move the CQEs that wait one place on
   // The driver looks for the RESIZE CQE when the command completes.
   dma_.flush(cq.function);
   cq.ring = std::move(ring);

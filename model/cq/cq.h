@@ -11,6 +11,7 @@
 
 #include "model/ctx/fetch.h"
 #include "model/ctx/guest_ring.h"
+#include "model/doorbell.h"
 #include "model/eq/eq.h"
 #include "model/fault/injector.h"
 #include "model/function/id.h"
@@ -57,9 +58,10 @@ struct Cq {
   unsigned cqe_size = 64;  // bytes: 64 or 128
   bool padded = false;     // cqc.cqe_sz 2: all 128 bytes are written, whether the first half is used or not
   std::uint32_t eqn = 0;   // cqc.c_eqn_or_apu_element
-  std::uint64_t dbr_addr = 0;   // +0 consumer index, +4 arm word
-  bool overrun_ignore = false;  // cqc.oi
-  unsigned period_us = 0;       // moderation: cqc.cq_period, cq_max_count; 0 = off
+  std::uint64_t dbr_addr = 0;            // +0 consumer index, +4 arm word
+  std::uint32_t uar_page = kAnyUarPage;  // cqc.uar_page
+  bool overrun_ignore = false;           // cqc.oi
+  unsigned period_us = 0;                // moderation: cqc.cq_period, cq_max_count; 0 = off
   unsigned max_count = 0;
   bool period_from_cqe = false;  // cqc.cq_period_mode: 0: since the last event, 1: each CQE begins it anew
   std::uint32_t producer = 0;    // free-running
@@ -94,6 +96,7 @@ struct Cq {
     HCASIM_FIELDS(a, cqn, ring, log_size, cqe_size, padded, eqn, dbr_addr, overrun_ignore, period_us,
                   max_count, period_from_cqe, producer, consumer, armed, armed_solicited, moderated, error,
                   any_solicited, solicited_end, recorded, arm_sn, unseen, traced, timer, block);
+    HCASIM_FIELDS_SINCE(18, a, uar_page);
   }
 };
 
@@ -192,8 +195,8 @@ class CqUnit : public sc_core::sc_module {
   static constexpr unsigned kMaxBlock = 64;
   static constexpr Time kBlockTime = from_ns(1000);
 
-  // UAR +0x20: arm word (cmd and sn in [31:24], ci [23:0]) and cqn. False: no such CQ.
-  bool arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word);
+  // UAR page `page`, +0x20: arm word (cmd and sn in [31:24], ci [23:0]) and cqn.
+  DoorbellFate arm(Time t, FunctionId f, std::uint32_t cqn, std::uint32_t arm_word, std::uint32_t page);
 
   // MODIFY_CQ resize: writes a RESIZE_CQ CQE as last of the old ring and goes on in the new one. False when
   // the old ring has no room for it or the unconsumed CQEs exceed the new size.

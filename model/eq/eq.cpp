@@ -26,9 +26,14 @@ bool EqUnit::destroy(FunctionId f, std::uint32_t eqn) {
 
 void EqUnit::clear() { reset_state(*this); }
 
-bool EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci, bool arm) {
+DoorbellFate EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci, bool arm,
+                              std::uint32_t page) {
   Eq* eq = find(f, eqn);
-  if (!eq) return false;
+  if (!eq) return DoorbellFate::kNobody;
+  if (!rings_on(eq->uar_page, page)) {
+    tracer_.broke_value(traces::Rule::kSqDoorbellUar, t, traces::RuleObject::kEq, eq->subject(), page);
+    return DoorbellFate::kOtherPage;
+  }
   const std::uint32_t waiting = (eq->producer - ci) & kCiMask;
   // An index that no EQE has reached is no index: the EQ keeps the last good one.
   if (waiting <= 1u << eq->log_size)
@@ -42,7 +47,7 @@ bool EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci,
       eq->armed = true;
     }
   }
-  return true;
+  return DoorbellFate::kTaken;
 }
 
 EqUnit::Fate EqUnit::fate(Time t, const Eq& eq) {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "model/ctx/guest_ring.h"
+#include "model/doorbell.h"
 #include "model/fault/injector.h"
 #include "model/function/id.h"
 #include "model/function/number_table.h"
@@ -29,12 +30,14 @@ struct Eq {
   std::uint32_t producer = 0;           // free-running EQE count
   std::uint32_t consumer = 0;           // from the doorbell, 24 bits extended
   bool armed = false;
-  bool overrun = false;  // eqc.status = 0xa: no further EQE is written
+  std::uint32_t uar_page = kAnyUarPage;  // eqc.uar_page
+  bool overrun = false;                  // eqc.status = 0xa: no further EQE is written
 
   traces::Subject subject() const { return {function, eqn}; }
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, eqn, ring, log_size, vector, overrun_ignore, mask, producer, consumer, armed, overrun);
+    HCASIM_FIELDS_SINCE(18, a, uar_page);
   }
 };
 
@@ -51,9 +54,9 @@ class EqUnit {
   bool destroy(FunctionId f, std::uint32_t eqn);
   void clear();
 
-  // UAR +0x40 (arm) and +0x48 (no arm): ci is 24 bits. Armed with EQEs waiting: MSI-X at once. False: no such
-  // EQ.
-  bool doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci, bool arm);
+  // UAR page `page`, +0x40 (arm) and +0x48 (no arm): ci is 24 bits. Armed with EQEs waiting: MSI-X at once.
+  DoorbellFate doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint32_t ci, bool arm,
+                        std::uint32_t page);
 
   // An EQE of `type` to every EQ of the function whose mask has it (completion and command events: to_eq()).
   // data: up to 28 bytes for EQE offset 0x20. Returns when the EQE is visible, or t when nobody subscribed.

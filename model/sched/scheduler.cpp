@@ -29,34 +29,49 @@ Scheduler::Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks)
           "port_turns", [this](Time due, bool&) { port_turn(due); }, blocks.faults,
           blocks.profile.engine.batch_window) {}
 
-bool Scheduler::doorbell(Time t, FunctionId f, std::uint32_t qpn, std::uint16_t wqe_index,
-                         std::uint32_t page) {
-  Qp* qp = blocks_.qps[f].find(qpn);
-  if (!qp || !qp->has_sq || qp->state == QpState::kRst) return false;
-  blocks_.prefetcher.doorbell(t, *qp);
-  ++doorbells_;
-  blocks_.tracer.record(Point::kDoorbell, t, qp->subject(), qp->req.next_serial, wqe_index, qp->uar_page);
-  if (page != qp->uar_page)
-    blocks_.tracer.broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qp->subject(), page);
-  qp->req.doorbell = qp->req.doorbell_named = true;
-  qp->req.doorbell_index = wqe_index;
-  if (blocks_.injector.armed(FaultType::kQp)) blocks_.doorbell_faults.doorbell(t, *qp);
-  // In INIT and RTR the post is remembered: it is sent once the QP comes to RTS (IBTA 10.3.1.2, 10.3.1.3).
-  if (qp->state == QpState::kInit || qp->state == QpState::kRtr) return true;
-  wake(t + blocks_.profile.engine.doorbell, *qp);
-  return true;
+// Who is rung for.
+inline DoorbellFate Scheduler::sender(Time t, FunctionId f, std::uint32_t qpn, std::uint32_t page,
+                                      Qp*& qp) const {
+  qp = blocks_.qps[f].find(qpn);
+  if (!qp || !qp->has_sq || qp->state == QpState::kRst) return DoorbellFate::kNobody;
+  if (page == qp->uar_page) return DoorbellFate::kTaken;
+  blocks_.tracer.broke_value(Rule::kSqDoorbellUar, t, RuleObject::kQp, qp->subject(), page);
+  return DoorbellFate::kOtherPage;
 }
 
-bool Scheduler::blueflame(Time t, FunctionId f, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
-                          std::uint32_t page) {
-  Qp* qp = blocks_.qps[f].find(qpn);
-  if (!qp || !qp->has_sq || qp->state == QpState::kRst || len < sizeof(prm::CtrlSeg)) return false;
+inline void Scheduler::ring(Time t, Qp& qp, std::uint16_t wqe_index) {
+  blocks_.prefetcher.doorbell(t, qp);
+  ++doorbells_;
+  blocks_.tracer.record(Point::kDoorbell, t, qp.subject(), qp.req.next_serial, wqe_index, qp.uar_page);
+  qp.req.doorbell = qp.req.doorbell_named = true;
+  qp.req.doorbell_index = wqe_index;
+  if (blocks_.injector.armed(FaultType::kQp)) blocks_.doorbell_faults.doorbell(t, qp);
+  // In INIT and RTR the post is remembered: it is sent once the QP comes to RTS (IBTA 10.3.1.2, 10.3.1.3).
+  if (qp.state == QpState::kInit || qp.state == QpState::kRtr) return;
+  wake(t + blocks_.profile.engine.doorbell, qp);
+}
+
+DoorbellFate Scheduler::doorbell(Time t, FunctionId f, std::uint32_t qpn, std::uint16_t wqe_index,
+                                 std::uint32_t page) {
+  Qp* qp = nullptr;
+  const DoorbellFate fate = sender(t, f, qpn, page, qp);
+  if (fate == DoorbellFate::kTaken) ring(t, *qp, wqe_index);
+  return fate;
+}
+
+DoorbellFate Scheduler::blueflame(Time t, FunctionId f, std::uint32_t qpn, const std::uint8_t* bytes,
+                                  unsigned len, std::uint32_t page) {
+  if (len < sizeof(prm::CtrlSeg)) return DoorbellFate::kNobody;
+  Qp* qp = nullptr;
+  const DoorbellFate fate = sender(t, f, qpn, page, qp);
+  if (fate != DoorbellFate::kTaken) return fate;
   RequesterState& s = qp->req;
   s.blueflame_len = std::min<unsigned>(len, s.blueflame.size());
   std::memcpy(s.blueflame.data(), bytes, s.blueflame_len);
   prm::CtrlSeg ctrl;
   std::memcpy(&ctrl, bytes, sizeof ctrl);
-  return doorbell(t, f, qpn, ctrl.wqe_index(), page);
+  ring(t, *qp, ctrl.wqe_index());
+  return fate;
 }
 
 void Scheduler::wake(Time t, Qp& qp) {

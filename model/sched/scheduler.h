@@ -10,6 +10,7 @@
 #include <deque>
 #include <systemc>
 
+#include "model/doorbell.h"
 #include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/sched/traffic_classes.h"
@@ -50,12 +51,11 @@ class Scheduler final : public sc_core::sc_module {
   Scheduler(const sc_core::sc_module_name& name, const Blocks& blocks);
 
   // The first 8 bytes of a control segment reached a doorbell register: wqe_index is its WQEBB counter.
-  // False: no QP with a send queue has this number (the caller counts it).
-  // page: of the UAR register that was written.
-  bool doorbell(Time t, FunctionId f, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page);
+  // page: of the UAR register that was written. The caller counts what is not taken.
+  DoorbellFate doorbell(Time t, FunctionId f, std::uint32_t qpn, std::uint16_t wqe_index, std::uint32_t page);
   // A BlueFlame burst: the WQE itself, len bytes from the control segment on. Implies doorbell().
-  bool blueflame(Time t, FunctionId f, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
-                 std::uint32_t page);
+  DoorbellFate blueflame(Time t, FunctionId f, std::uint32_t qpn, const std::uint8_t* bytes, unsigned len,
+                         std::uint32_t page);
 
   // The QP's send side may have work at or after t (doorbell, ACK that opens the window, retry).
   void wake(Time t, Qp& qp);
@@ -124,6 +124,8 @@ class Scheduler final : public sc_core::sc_module {
     }
   };
   Qp* qp_of(const Turn& turn) const;
+  DoorbellFate sender(Time t, FunctionId f, std::uint32_t qpn, std::uint32_t page, Qp*& qp) const;
+  void ring(Time t, Qp& qp, std::uint16_t wqe_index);
   bool alone_in_line(const Qp& qp) const;
   void run(Time due, const Turn& turn);
   bool beyond(Time due, Time free) const;

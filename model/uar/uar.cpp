@@ -75,8 +75,12 @@ void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* 
     }
     prm::EqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (!blocks_.eqs.doorbell(t + service, f, db.eqn(), db.ci(), reg == prm::uar::kEqArm))
+    const DoorbellFate fate = blocks_.eqs.doorbell(t + service, f, db.eqn(), db.ci(), reg == prm::uar::kEqArm,
+                                                   static_cast<std::uint32_t>(page));
+    if (fate == DoorbellFate::kNobody)
       bad(t, f, Rule::kEqDoorbellNoEq, RuleObject::kEq, db.eqn(), offset, first_bytes(bytes, len));
+    else if (fate == DoorbellFate::kOtherPage)
+      in_vain(t, f, RuleObject::kEq, db.eqn(), offset, first_bytes(bytes, len));
     return;
   }
   const bool doorbell = reg >= prm::uar::kSqDoorbell;
@@ -106,11 +110,14 @@ void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* 
 
 void Uar::store64(Time t, FunctionId f, std::uint64_t offset, unsigned reg, const std::uint8_t* bytes,
                   unsigned len) {
+  const auto page = static_cast<std::uint32_t>(offset / kUarPageSize);
   if (reg == prm::uar::kCqArm) {
     prm::CqDoorbell db;
     std::memcpy(&db, bytes, sizeof db);
-    if (blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, f, db.cqn & 0xffffff, db.cmd_ci)) return;
-    if (blocks_.cqs.went_lately(t, f, db.cqn & 0xffffff))
+    const DoorbellFate fate =
+        blocks_.cqs.arm(t + blocks_.profile.engine.doorbell, f, db.cqn & 0xffffff, db.cmd_ci, page);
+    if (fate == DoorbellFate::kTaken) return;
+    if (fate == DoorbellFate::kOtherPage || blocks_.cqs.went_lately(t, f, db.cqn & 0xffffff))
       in_vain(t, f, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
     else
       bad(t, f, Rule::kCqArmNoCq, RuleObject::kCq, db.cqn, offset, db.cmd_ci);
@@ -118,18 +125,22 @@ void Uar::store64(Time t, FunctionId f, std::uint64_t offset, unsigned reg, cons
   }
   prm::CtrlSeg ctrl{};
   std::memcpy(&ctrl, bytes, 8);
-  const auto page = static_cast<std::uint32_t>(offset / kUarPageSize);
-  bool taken;
+  DoorbellFate fate;
   if (blocks_.pages[f].blueflame() && len >= prm::kDs) {
     ++blocks_.pages[f].blueflames;
-    taken = blocks_.scheduler.blueflame(t, f, ctrl.qpn(), bytes, len, page);
+    fate = blocks_.scheduler.blueflame(t, f, ctrl.qpn(), bytes, len, page);
   } else {
-    taken = blocks_.scheduler.doorbell(t, f, ctrl.qpn(), ctrl.wqe_index(), page);
+    fate = blocks_.scheduler.doorbell(t, f, ctrl.qpn(), ctrl.wqe_index(), page);
   }
-  if (taken) return;
+  if (fate == DoorbellFate::kTaken) return;
+  const std::uint64_t value = std::uint64_t{ctrl.opmod_idx_opcode} << 32 | ctrl.qpn_ds;
+  if (fate == DoorbellFate::kOtherPage) {
+    in_vain(t, f, RuleObject::kQp, ctrl.qpn(), offset, value);
+    return;
+  }
   const Qp* qp = blocks_.qps[f].find(ctrl.qpn());
   bad(t, f, qp && qp->has_sq ? Rule::kSqDoorbellReset : Rule::kSqDoorbellNoQp, RuleObject::kQp, ctrl.qpn(),
-      offset, std::uint64_t{ctrl.opmod_idx_opcode} << 32 | ctrl.qpn_ds);
+      offset, value);
 }
 
 }  // namespace hcasim

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A driver that misbehaves, and memory that refuses: doorbells to nothing, WQEs of garbage, doorbell records
 // that jump, pages that fault. The device answers as hardware would and serves the next user.
+#include <array>
 #include <cstring>
 
 #include "fixture.h"
@@ -119,6 +120,41 @@ TEST_F(Hostile, DoorbellOfAUarPageThatIsNotAllocated) {
   EXPECT_TRUE(p.same(0, 64));
 }
 
+// What a process could do with the page that is mapped for it: move the kernel's event queue, execute a WQE
+// of its own on another's send queue, wake another's CQ.
+TEST_F(Hostile, DoorbellsFromAnothersUarPage) {
+  breaks({"sq-doorbell-uar"});
+  Pair p(dev());
+  p.fill(3);
+  const auto uar = dev().exec(Mailbox(prm::op::ALLOC_UAR, prm::alloc_uar_in::bytes), 16).must();
+  const std::uint64_t page = uar.get<prm::alloc_uar_out::uar>() * prm::uar::kPageBytes;
+  const std::uint64_t bad = fn().counter("bad_doorbells");
+  EventQueue& eq = dev().comp_eq(0);
+  prm::EqDoorbell full{};  // as many wait as it has room for
+  full.eqn_ci = eq.eqn() << 24 | ((eq.consumer() - (1u << DeviceOptions{}.log_comp_eq)) & 0xffffff);
+  fn().write(page + prm::uar::kEqUpdate, &full, sizeof full);
+  prm::CqDoorbell arm{};
+  arm.cqn = p.acq.cqn();
+  fn().write(page + prm::uar::kCqArm, &arm, sizeof arm);
+  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64), false);
+  p.a.write_dbr();
+  std::array<std::uint8_t, 64> wqe{};
+  std::memcpy(wqe.data(), p.a.sq_wqebb(0), wqe.size());
+  fn().write(page + prm::uar::kSqDoorbell, wqe.data(), wqe.size());
+  machine().advance(1'000'000);
+  EXPECT_GT(fn().counter("bad_doorbells"), bad + 2);
+  EXPECT_FALSE(p.acq.ready());
+  EXPECT_EQ(p.acq.events(), 0u);
+  p.acq.arm();
+  p.a.write_doorbell_only();
+  EXPECT_TRUE(machine().run_until([&] { return p.acq.events() == 1; })) << "events come on";
+  EXPECT_TRUE(p.same(0, 64));
+  dev()
+      .exec(Mailbox(prm::op::DEALLOC_UAR, prm::dealloc_uar_in::bytes)
+                .set<prm::dealloc_uar_in::uar>(uar.get<prm::alloc_uar_out::uar>()))
+      .must();
+}
+
 TEST_F(Hostile, DoorbellBelievesTheRecordNotTheStore) {
   breaks({"wqe-doorbell-before-visible"});
   Pair p(dev());
@@ -165,6 +201,21 @@ TEST_F(Hostile, ArmsMayBeLateToo) {
   p.acq.dbr().set(1, 1u << 28 | 4);
   late.cmd_ci = 4;
   fn().write(dev().uar_offset() + prm::uar::kCqArm, &late, 8);
+  machine().advance(1'000'000);
+}
+
+// Drivers arm without a lock: one thread counts an event while another's doorbell is on its way.
+TEST_F(Hostile, AnArmMayBeOvertakenByThatOfTheNextEvent) {
+  Pair p(dev());
+  p.acq.arm();
+  expect_good(p.acq, p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 64)));
+  ASSERT_TRUE(machine().run_until([&] { return p.acq.events() == 1; }));
+  p.acq.arm();
+  prm::CqDoorbell late{};  // of before that event
+  late.cqn = p.acq.cqn();
+  fn().write(dev().uar_offset() + prm::uar::kCqArm, &late, 8);
+  ASSERT_TRUE(machine().run_until([&] { return p.acq.events() == 2; }));
+  p.acq.arm();
   machine().advance(1'000'000);
 }
 

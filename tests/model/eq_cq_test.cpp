@@ -72,13 +72,13 @@ TEST_F(EventTest, EqesCarryTheirDataAndTheParityOfThePass) {
     EXPECT_EQ(eqe(i % 8).sub_type, 3);
     EXPECT_EQ(eqe(i % 8).owner, i / 8);
     EXPECT_EQ(eqe(i % 8).data.cmd.vector, 0xaa000000u + i);
-    EXPECT_TRUE(b.eqs.doorbell(sim_now(), 0, kEqn, i + 1, false));
+    EXPECT_EQ(b.eqs.doorbell(sim_now(), 0, kEqn, i + 1, false, 0), DoorbellFate::kTaken);
   }
   EXPECT_EQ(interrupts(), 0u);
 }
 
 TEST_F(EventTest, AnArmedEqFiresOnceBehindItsEqe) {
-  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true, 0);
   b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
   b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
   settle();
@@ -90,11 +90,11 @@ TEST_F(EventTest, AnArmedEqFiresOnceBehindItsEqe) {
 
 TEST_F(EventTest, ArmingWithEqesWaitingFiresAtOnce) {
   b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
-  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true, 0);
   settle();
   EXPECT_EQ(interrupts(), 1u);
   EXPECT_FALSE(eq->armed);
-  b.eqs.doorbell(sim_now(), 0, kEqn, 1, true);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 1, true, 0);
   settle();
   EXPECT_EQ(interrupts(), 1u);
   EXPECT_TRUE(eq->armed);
@@ -122,10 +122,10 @@ TEST_F(EventTest, EventsGoToThoseWhoSubscribed) {
 }
 
 TEST_F(EventTest, UnknownNumbersAreToldToTheCaller) {
-  EXPECT_FALSE(b.eqs.doorbell(sim_now(), 0, 99, 0, true));
-  EXPECT_FALSE(b.eqs.doorbell(sim_now(), 0, 0xffffff, 0, true));
-  EXPECT_FALSE(b.cqs.arm(sim_now(), 0, 99, 0));
-  EXPECT_FALSE(b.cqs.arm(sim_now(), 0, 0xffffff, 0));
+  EXPECT_EQ(b.eqs.doorbell(sim_now(), 0, 99, 0, true, 0), DoorbellFate::kNobody);
+  EXPECT_EQ(b.eqs.doorbell(sim_now(), 0, 0xffffff, 0, true, 0), DoorbellFate::kNobody);
+  EXPECT_EQ(b.cqs.arm(sim_now(), 0, 99, 0, 0), DoorbellFate::kNobody);
+  EXPECT_EQ(b.cqs.arm(sim_now(), 0, 0xffffff, 0, 0), DoorbellFate::kNobody);
   EXPECT_EQ(b.eq_table.create(256), nullptr);
   EXPECT_EQ(b.cq_table.create(kCqn), nullptr);
 }
@@ -193,8 +193,8 @@ TEST_F(EventTest, OverrunMayBeIgnored) {
 }
 
 TEST_F(EventTest, AnArmedCqRaisesOneEventAndTheEqOneInterruptInOrder) {
-  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true);
-  b.cqs.arm(sim_now(), 0, kCqn, 0);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0, true, 0);
+  b.cqs.arm(sim_now(), 0, kCqn, 0, 0);
   post();
   post();
   ASSERT_EQ(b.host.events.size(), 4u);
@@ -208,26 +208,26 @@ TEST_F(EventTest, AnArmedCqRaisesOneEventAndTheEqOneInterruptInOrder) {
 
 TEST_F(EventTest, ArmingBehindACqeFiresAtOnce) {
   post();
-  b.cqs.arm(sim_now(), 0, kCqn, 1);  // it was seen
+  b.cqs.arm(sim_now(), 0, kCqn, 1, 0);  // it was seen
   settle();
   EXPECT_EQ(eq->producer, 0u);
   post();
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), 0, kCqn, 1);  // the second was not
+  b.cqs.arm(sim_now(), 0, kCqn, 1, 0);  // the second was not
   settle();
   EXPECT_EQ(eq->producer, 2u);
 }
 
 TEST_F(EventTest, SolicitedOnly) {
-  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly);
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly, 0);
   post();
   EXPECT_EQ(eq->producer, 0u);
   post(true);
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly | 1);  // the second, solicited, lies beyond
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly | 1, 0);  // the second, solicited, lies beyond
   settle();
   EXPECT_EQ(eq->producer, 2u);
-  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly | 2);
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly | 2, 0);
   settle();
   EXPECT_EQ(eq->producer, 2u);
   consume(2);
@@ -236,8 +236,8 @@ TEST_F(EventTest, SolicitedOnly) {
 }
 
 TEST_F(EventTest, SolicitedOnlyDoesNotWeakenNext) {
-  b.cqs.arm(sim_now(), 0, kCqn, 0);
-  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly);
+  b.cqs.arm(sim_now(), 0, kCqn, 0, 0);
+  b.cqs.arm(sim_now(), 0, kCqn, kSolicitedOnly, 0);
   post();
   EXPECT_EQ(eq->producer, 1u);
 }
@@ -246,16 +246,16 @@ TEST_F(EventTest, ModerationByCountAndByTime) {
   cq->log_size = 4;
   cq->max_count = 3;
   cq->period_us = 20;
-  b.cqs.arm(sim_now(), 0, kCqn, 0);
+  b.cqs.arm(sim_now(), 0, kCqn, 0, 0);
   post();
   EXPECT_EQ(eq->producer, 1u);
-  b.cqs.arm(sim_now(), 0, kCqn, 1);
+  b.cqs.arm(sim_now(), 0, kCqn, 1, 0);
   post();
   post();
   EXPECT_EQ(eq->producer, 1u);
   post();
   EXPECT_EQ(eq->producer, 2u);
-  b.cqs.arm(sim_now(), 0, kCqn, 4);
+  b.cqs.arm(sim_now(), 0, kCqn, 4, 0);
   post();
   EXPECT_EQ(eq->producer, 2u);
   b.run_ns(20000);
@@ -289,8 +289,8 @@ TEST_F(EventTest, ARingOutsideOfItsPagesBreaksOnlyItself) {
 TEST_F(EventTest, IndicesOfNonsenseAreNotBelieved) {
   post();
   consume(0x800000);
-  b.cqs.arm(sim_now(), 0, kCqn, 0x7fffff);
-  b.eqs.doorbell(sim_now(), 0, kEqn, 0x800000, false);
+  b.cqs.arm(sim_now(), 0, kCqn, 0x7fffff, 0);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 0x800000, false, 0);
   settle();
   EXPECT_EQ(cq->consumer, 0u);
   EXPECT_EQ(eq->consumer, 0u);

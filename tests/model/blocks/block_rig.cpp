@@ -126,8 +126,9 @@ Eq& BlockRig::make_eq() {
   eq.ring.pages = {kEqRing};
   eq.log_size = 5;
   eq.vector = kVector;
+  eq.uar_page = kUarPage;
   eq.mask.fill(~std::uint64_t{0});
-  eqs.doorbell(sim_now(), kFunction, kEqn, 0, true);
+  eqs.doorbell(sim_now(), kFunction, kEqn, 0, true, kUarPage);
   return eq;
 }
 
@@ -137,6 +138,7 @@ Cq& BlockRig::make_cq(unsigned log_size) {
   cq.log_size = log_size;
   cq.eqn = kEqn;
   cq.dbr_addr = kCqDbr;
+  cq.uar_page = kUarPage;
   for (std::uint64_t i = 0; i < 1u << log_size; ++i) host.memory[kCqRing + 64 * i + 63] = 0xf1;
   return cq;
 }

@@ -33,7 +33,8 @@ class CqUnitTest : public SingleBlockTest {
   }
   void consume(std::uint32_t ci) { r.store(BlockRig::kCqDbr, prm::be32(ci)); }
   bool arm(std::uint32_t flags = 0) {
-    return r.cqs.arm(sim_now(), BlockRig::kFunction, BlockRig::kCqn, flags);
+    return r.cqs.arm(sim_now(), BlockRig::kFunction, BlockRig::kCqn, flags, BlockRig::kUarPage) ==
+           DoorbellFate::kTaken;
   }
   std::vector<unsigned> events() const {
     std::vector<unsigned> types;
@@ -122,6 +123,20 @@ TEST_F(CqUnitTest, ConsumedSlotsAreFoundInTheDoorbellRecord) {
   EXPECT_TRUE(cq->error);
 }
 
+// The driver moves what waits into the new ring, one place on, as RESIZE has one of its own.
+TEST_F(CqUnitTest, ASolicitedCqeThatWaitsIsToldOfInTheNewRing) {
+  post(0, false);
+  post(1, true);
+  consume(1);
+  ASSERT_TRUE(r.cqs.resize(sim_now(), *cq, cq->ring, 3));
+  ASSERT_TRUE(arm(prm::CqDoorbell::kSolicitedOnly | 2));  // RESIZE's own is taken
+  r.run_ns(2000);
+  EXPECT_EQ(events().size(), 1u);
+  ASSERT_TRUE(arm(prm::CqDoorbell::kSolicitedOnly | 3));
+  r.run_ns(2000);
+  EXPECT_EQ(events().size(), 1u) << "it was taken";
+}
+
 TEST_F(CqUnitTest, ModerationHoldsTheEventUntilItsCount) {
   cq->max_count = 3;
   cq->period_us = 1000;
@@ -185,7 +200,8 @@ TEST_F(CqUnitTest, AHostThatRefusesACqeBreaksTheCq) {
 }
 
 TEST_F(CqUnitTest, ArmingNoCqIsToldToTheCaller) {
-  EXPECT_FALSE(r.cqs.arm(sim_now(), BlockRig::kFunction, BlockRig::kCqn + 1, 0));
+  EXPECT_EQ(r.cqs.arm(sim_now(), BlockRig::kFunction, BlockRig::kCqn + 1, 0, BlockRig::kUarPage),
+            DoorbellFate::kNobody);
   ASSERT_TRUE(r.cqs.destroy(BlockRig::kFunction, BlockRig::kCqn));
   EXPECT_FALSE(arm());
 }

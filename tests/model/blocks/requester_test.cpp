@@ -59,8 +59,9 @@ class RequesterTest : public SingleBlockTest {
     r.store(BlockRig::kQpDbr + offsetof(prm::QpDbr, snd), prm::be32(posted));
   }
   void ring() {
-    ASSERT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, BlockRig::kQpn,
-                                     static_cast<std::uint16_t>(posted - 1), BlockRig::kUarPage));
+    ASSERT_EQ(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, BlockRig::kQpn,
+                                   static_cast<std::uint16_t>(posted - 1), BlockRig::kUarPage),
+              DoorbellFate::kTaken);
     settle();
   }
   static void settle() { BlockRig::run_ns(20'000); }
@@ -103,6 +104,22 @@ TEST_F(RequesterTest, ASendWqeBecomesOnePacketWithItsPsn) {
   ASSERT_EQ(p.payload_len, 100u);
   EXPECT_EQ(std::memcmp(p.data(), &r.host.memory[BlockRig::kData], 100), 0);
   EXPECT_EQ(completions(), 0u) << "nothing is complete before it is acknowledged";
+}
+
+// The CQE that frees the places of WQEs without one does not wait for what is posted behind them.
+TEST_F(RequesterTest, AnAckIsAskedForWithACqeThatStandsForOthers) {
+  for (const WqeOp op : {WqeOp::kSend, WqeOp::kRdmaWrite}) {  // one by one, and as messages that go together
+    r.wire.sent.clear();
+    for (const bool signaled : {false, true, false, true, true, false}) post(op, 64, signaled);
+    ring();
+    std::vector<bool> asked;
+    for (const auto& [t, p] : r.wire.sent) {
+      asked.resize(asked.size() + p->packets - 1U);
+      asked.push_back(p->ack_req);
+    }
+    EXPECT_THAT(asked, ElementsAre(false, true, false, true, false, true)) << static_cast<unsigned>(op);
+    ack(r.wire.sent.back().second->psn + r.wire.sent.back().second->packets - 1U);
+  }
 }
 
 TEST_F(RequesterTest, AMessageIsCutIntoPacketsOfItsPathMtu) {
@@ -281,8 +298,9 @@ TEST_F(RequesterTest, APushedWqeIsNoLongerThanWhatIsPosted) {
   prm::CtrlSeg ctrl{};
   ctrl.set(WqeOp::kSend, 0, BlockRig::kQpn, 16, prm::kCeAlways);  // four WQEBBs
   std::memcpy(pushed.data(), &ctrl, sizeof ctrl);
-  ASSERT_TRUE(r.scheduler.blueflame(sim_now(), BlockRig::kFunction, BlockRig::kQpn, pushed.data(),
-                                    pushed.size(), BlockRig::kUarPage));
+  ASSERT_EQ(r.scheduler.blueflame(sim_now(), BlockRig::kFunction, BlockRig::kQpn, pushed.data(),
+                                  pushed.size(), BlockRig::kUarPage),
+            DoorbellFate::kTaken);
   settle();
   EXPECT_EQ(qp->req.fetched, 1u);
   ASSERT_EQ(r.wire.sent.size(), 1u);

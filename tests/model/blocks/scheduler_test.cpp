@@ -33,7 +33,7 @@ class SchedulerTest : public SingleBlockTest {
 
 TEST_F(SchedulerTest, ADoorbellGivesItsQpATurn) {
   const Time rung = sim_now();
-  ASSERT_TRUE(r.scheduler.doorbell(rung, BlockRig::kFunction, 1, 5, kPage));
+  ASSERT_EQ(r.scheduler.doorbell(rung, BlockRig::kFunction, 1, 5, kPage), DoorbellFate::kTaken);
   EXPECT_TRUE(r.request_turns.turns.empty()) << "only when simulated time has come to it";
   r.run_ns(1000);
   ASSERT_EQ(r.request_turns.turns.size(), 1u);
@@ -47,9 +47,9 @@ TEST_F(SchedulerTest, ADoorbellGivesItsQpATurn) {
 TEST_F(SchedulerTest, ADoorbellForNoSendQueueIsRefused) {
   qp(2).has_sq = false;
   qp(1).state = QpState::kRst;
-  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 1, 0, kPage));
-  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 2, 0, kPage));
-  EXPECT_FALSE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 3, 0, kPage));
+  EXPECT_EQ(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 1, 0, kPage), DoorbellFate::kNobody);
+  EXPECT_EQ(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 2, 0, kPage), DoorbellFate::kNobody);
+  EXPECT_EQ(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 3, 0, kPage), DoorbellFate::kNobody);
   r.run_ns(1000);
   EXPECT_TRUE(r.request_turns.turns.empty());
 }
@@ -57,7 +57,7 @@ TEST_F(SchedulerTest, ADoorbellForNoSendQueueIsRefused) {
 // IBTA 10.3.1.2: what is posted in INIT or RTR is sent in RTS.
 TEST_F(SchedulerTest, ADoorbellBeforeRtsIsRememberedWithoutATurn) {
   qp(1).state = QpState::kRtr;
-  EXPECT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 1, 9, kPage));
+  EXPECT_EQ(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 1, 9, kPage), DoorbellFate::kTaken);
   r.run_ns(1000);
   EXPECT_TRUE(r.request_turns.turns.empty());
   EXPECT_TRUE(qp(1).req.doorbell);
@@ -112,7 +112,7 @@ TEST_F(SchedulerTest, WhoWaitsForThePortLeavesNoneAlone) {
 }
 
 TEST_F(SchedulerTest, WatchersAreToldOfDoorbells) {
-  ASSERT_TRUE(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 2, 0, kPage));
+  ASSERT_EQ(r.scheduler.doorbell(sim_now(), BlockRig::kFunction, 2, 0, kPage), DoorbellFate::kTaken);
   ASSERT_EQ(r.prefetcher.doorbells.size(), 1u);
   EXPECT_EQ(r.prefetcher.doorbells[0].qpn, 2u);
   EXPECT_TRUE(r.doorbell_faults.doorbells.empty()) << "there are no faults of QPs";

@@ -152,6 +152,34 @@ TEST_F(UarTest, TheEqRegistersMoveTheConsumerAndOneOfThemArms) {
   EXPECT_EQ(pages.bad, 1u) << "no such EQ";
 }
 
+// A process reaches the pages alone that were mapped for it, and with them no queue of others.
+TEST_F(UarTest, DoorbellsOnAnotherPageThanTheContextsCountForNothing) {
+  pages.set_allocated(BlockRig::kUarPage + 1, true);
+  pages.set_blueflame(true);
+  eq->armed = false;
+  const auto store_beside = [&](unsigned reg, const auto& value, unsigned len) {
+    store(kUarPageSize + reg, value, len);
+  };
+  store_beside(prm::uar::kSqDoorbell, ctrl(BlockRig::kQpn, 4), 8);
+  struct {
+    prm::CtrlSeg c;
+    std::uint8_t rest[48];
+  } burst{ctrl(BlockRig::kQpn, 2), {}};
+  store_beside(prm::uar::kSqDoorbell, burst, sizeof burst);
+  store_beside(prm::uar::kCqArm, arm_word(BlockRig::kCqn), 8);
+  prm::EqDoorbell db{};
+  db.eqn_ci = BlockRig::kEqn << 24 | 0xffffe0;  // the EQ would be full
+  store_beside(prm::uar::kEqUpdate, db, sizeof db);
+  store_beside(prm::uar::kEqArm, db, sizeof db);
+  EXPECT_EQ(pages.bad, 5u);
+  EXPECT_EQ(doorbells(), 0u);
+  EXPECT_FALSE(qp->req.doorbell);
+  EXPECT_EQ(qp->req.blueflame_len, 0u);
+  EXPECT_FALSE(cq->armed);
+  EXPECT_FALSE(eq->armed);
+  EXPECT_EQ(eq->consumer, 0u);
+}
+
 TEST_F(UarTest, StoresBesideTheRegistersAndOfOtherSizesAreCounted) {
   const std::uint64_t value = 0;
   store(0x18, value);
