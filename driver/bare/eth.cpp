@@ -315,6 +315,7 @@ std::uint16_t Sq::post_raw(std::vector<std::uint8_t> wqe, unsigned wqebbs, bool 
     std::memcpy(ring_.data() + ((index + i) & (size - 1)) * prm::kWqebb, wqe.data() + off,
                 std::min<std::size_t>(prm::kWqebb, wqe.size() - off));
   last_ = index;
+  last_wqebbs_ = wqebbs;
   pi_ = static_cast<std::uint16_t>(pi_ + wqebbs);
   if (ring) ring_doorbell();
   return index;
@@ -385,6 +386,22 @@ void Sq::ring_doorbell() {
   dbr_.set(1, pi_);
   const std::size_t at = last_ & ((std::size_t{1} << log_size_) - 1);
   device_.function().write(device_.uar_offset() + prm::uar::kSqDoorbell, ring_.data() + at * prm::kWqebb, 8);
+}
+
+void Sq::ring_blueflame() {
+  std::array<std::uint8_t, 256> burst;  // half of a BlueFlame register
+  if (last_wqebbs_ * prm::kWqebb > burst.size()) {
+    ring_doorbell();
+    return;
+  }
+  dbr_.set(1, pi_);
+  const std::size_t size = std::size_t{1} << log_size_;
+  for (unsigned i = 0; i < last_wqebbs_; ++i)  // the WQE may wrap
+    std::memcpy(burst.data() + i * prm::kWqebb, ring_.data() + ((last_ + i) & (size - 1)) * prm::kWqebb,
+                prm::kWqebb);
+  device_.function().write(device_.uar_offset() + prm::uar::kSqDoorbell + bf_offset_, burst.data(),
+                           last_wqebbs_ * prm::kWqebb);
+  bf_offset_ ^= device_.sq_doorbell_stride() / 2;
 }
 
 // ---- RQ ----

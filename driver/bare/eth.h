@@ -166,6 +166,8 @@ class Sq {
   // Posts arbitrary bytes as a WQE, at least 16; sets the queue number. wqebbs: advance of the counter.
   std::uint16_t post_raw(std::vector<std::uint8_t> wqe, unsigned wqebbs, bool ring = true);
   void ring_doorbell();
+  // The same with the last WQE itself (BlueFlame).
+  void ring_blueflame();
   void set_dbr(std::uint32_t value) const { dbr_.set(1, value); }
   // sqc.state: 0 RST, 1 RDY, 3 ERR
   CommandResult modify(unsigned from, unsigned to);
@@ -180,6 +182,7 @@ class Sq {
   std::uint32_t sqn_ = 0;
   std::uint64_t epoch_;
   std::uint16_t pi_ = 0, last_ = 0;
+  unsigned last_wqebbs_ = 0, bf_offset_ = 0;
   bool live_ = false;
 };
 

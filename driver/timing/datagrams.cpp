@@ -119,6 +119,8 @@ Channel::Channel(Interface& interface, const Setup& s)
       bytes_(frame_bytes(s)),
       stride_(frame_stride(s)),
       cq_mod_(s.cq_mod),
+      inline_(s.size <= static_cast<unsigned>(s.inline_limit)),
+      blueflame_(s.stack == Stack::kBypass && s.blueflame),
       sent_cq_(interface.device(), sent_options(s)),
       arrived_cq_(interface.device(), arrived_options(s)),
       out_(interface.device().memory().allocate(kEntries * stride_)),
@@ -147,7 +149,10 @@ void Channel::post(unsigned count) {
     const std::uint32_t place = posted_++;
     put(place, posted_ % cq_mod_ == 0);
   }
-  sq_.ring_doorbell();
+  if (count == 1 && blueflame_)
+    sq_.ring_blueflame();
+  else
+    sq_.ring_doorbell();
 }
 
 void Channel::announce() {
@@ -158,7 +163,11 @@ void Channel::announce() {
 void Channel::put(std::uint32_t place, bool signaled) {
   EthWr wr;
   wr.cs_flags = prm::EthSeg::kL3Csum | prm::EthSeg::kL4Csum;
-  wr.sges = {{out_mr_.start() + place % kEntries * stride_, out_mr_.key(), bytes_}};
+  const std::size_t at = place % kEntries * stride_;
+  if (inline_)
+    wr.inline_data.assign(out_.data() + at, out_.data() + at + bytes_);
+  else
+    wr.sges = {{out_mr_.start() + at, out_mr_.key(), bytes_}};
   wr.signaled = signaled;
   sq_.post(wr, false);
 }

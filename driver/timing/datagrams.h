@@ -77,6 +77,7 @@ class Channel {
   const std::uint32_t bytes_;  // of a frame
   const std::size_t stride_;   // of frames in memory
   const unsigned cq_mod_;
+  const bool inline_, blueflame_;  // as programs without the kernel have frames and doorbells
   bare::Cq sent_cq_, arrived_cq_;
   bare::Buffer out_, in_;
   bare::Mr out_mr_, in_mr_;

@@ -111,8 +111,9 @@ const std::vector<Row>& rows() {
        [](Setup& s, const std::string& v) { return pick(kTransports, v, s.transport); },
        [](const Setup& s) { return name_of(kTransports, s.transport); }},
       number<&Setup::size, 1, 64 * k1M>("size", "1 to 64M bytes", "of a message (8; bandwidth: 64K)"),
-      number<&Setup::inline_limit, 0, 900>("inline", "0 to 900 bytes",
-                                           "messages up to this are inline (latency: 220, else 0)"),
+      number<&Setup::inline_limit, 0, 900>(
+          "inline", "0 to 900 bytes",
+          "messages up to this are inline (latency: 220, else 0; udp: with stack=bypass)"),
       {{"blueflame", "on, off", "a WQE posted alone goes with the doorbell (on)"},
        [](Setup& s, const std::string& v) { return pick(kSwitches, v, s.blueflame); },
        [](const Setup& s) { return name_of(kSwitches, s.blueflame); }},
@@ -253,7 +254,9 @@ Setup Setup::resolved() const {
   const bool lat = metric == Metric::kLat;
   if (s.size == 0) s.size = metric != Metric::kBw || atomic() ? 8 : udp() ? 1472 : 65536;
   if (udp()) {
-    s.inline_limit = 0;
+    const bool may_be_inline = lat && s.stack == Stack::kBypass;
+    must(s.inline_limit <= 0 || may_be_inline, "inline: of udp for latency, with stack=bypass");
+    if (!may_be_inline) s.inline_limit = 0;
     s.threads = s.qps;
     if (s.stack != Stack::kBypass) s.cq_mod = 1;
     if (s.stack != Stack::kKernel) s.adaptive = false;
