@@ -79,7 +79,9 @@ constexpr DcqcnField kDcqcnFields[] = {{3, set_field<Rp::rpg_time_reset>},
                                        {12, set_field<Rp::dce_tcp_g>},
                                        {13, set_field<Rp::dce_tcp_rtt>},
                                        {14, set_field<Rp::rate_reduce_monitor_period>},
-                                       {2, set_field<Np::min_time_between_cnps>}};
+                                       {2, set_field<Np::min_time_between_cnps>},
+                                       {1, set_field<Rp::clamp_tgt_rate>},
+                                       {2, set_field<Rp::clamp_tgt_rate_after_time_inc>}};
 static_assert(std::size(kDcqcnFields) == std::size(kDcqcnKeys));
 
 void set_parameter(Device& device, unsigned row, std::uint32_t value) {

@@ -30,7 +30,9 @@ enum DcqcnRow : unsigned {
   kAlphaG,
   kAlphaPeriod,
   kCutPeriod,
-  kCnpInterval
+  kCnpInterval,
+  kClampTarget,
+  kClampTargetAfterTime
 };
 inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
                                           {"rpg_byte_reset", 0, 32767},
@@ -43,7 +45,9 @@ inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
                                           {"dce_tcp_g", 0, 1023},
                                           {"dce_tcp_rtt", 1, 131071},
                                           {"rate_reduce_monitor_period", 1, 1000000},
-                                          {"min_time_between_cnps", 0, 131071}};
+                                          {"min_time_between_cnps", 0, 131071},
+                                          {"clamp_tgt_rate", 0, 1},
+                                          {"clamp_tgt_rate_after_time_inc", 0, 1}};
 
 struct CardSpec {
   std::string profile = "connectx5-100g-roce";
