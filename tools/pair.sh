@@ -224,12 +224,17 @@ pair_run() (
 # The rest of pair() with a command. A line of text can pass between the guests beside the wire, through a port of their virtio
 # consoles (hcasim.peer): tests wait for each other with it.
 pair_commands() {
-  local pid_a pid_b status_a='' status_b='' end=''
+  local pid_a pid_b status_a='' status_b='' end='' again=''
   local -a port=() port_a=() port_b=()
   if [[ $lockstep == no ]]; then
     port=(-device 'virtserialport,chardev=peer,name=hcasim.peer')
     port_a=(-chardev "socket,id=peer,path=$work/peer,server=on,wait=off")
-    port_b=(-chardev "socket,id=peer,path=$work/peer")
+    # Where guest A may have to boot once more (boot.sh: QEMU before 8.1), B's end waits for it.
+    if [[ $(qemu-system-x86_64 --version 2>/dev/null) =~ version\ ([0-9]+)\.([0-9]+) ]] &&
+      ((BASH_REMATCH[1] * 100 + BASH_REMATCH[2] < 801)) && [[ " ${options_b[*]} ${both[*]} " != *' --qemu'* ]]; then
+      again=,reconnect=1
+    fi
+    port_b=(-chardev "socket,id=peer,path=$work/peer$again")
   fi
   pair_run a "${options_a[@]}" "${both[@]}" --script "$work/script-a" --console "$consoles/pair-a.console" \
     "${port_a[@]}" "${port[@]}" "${extra[@]}" &
