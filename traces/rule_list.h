@@ -241,8 +241,8 @@
     "a send doorbell names a QP or SQ that there is") \
   X(kSqDoorbellReset, 405, "sq-doorbell-reset", kError, "IBTA 10.3.1.1", \
     "nothing is posted to a QP in RESET") \
-  X(kSqDoorbellUar, 406, "sq-doorbell-uar", kError, "PRM: UAR; mlx5_ifc.h qpc.uar_page, wq.uar_page", \
-    "a queue's doorbell is rung on the UAR page that it was made with") \
+  X(kSqDoorbellUar, 406, "sq-doorbell-uar", kError, "PRM: UAR; mlx5_ifc.h uar_page of contexts", \
+    "a doorbell of a queue, CQ or EQ is rung on the UAR page that it was made with") \
   X(kCqArmNoCq, 407, "cq-arm-no-cq", kError, "PRM: doorbells; cq.h mlx5_cq_arm", \
     "a CQ that is armed exists") \
   X(kEqDoorbellNoEq, 408, "eq-doorbell-no-eq", kError, "PRM: doorbells; eq.h", \
@@ -251,7 +251,8 @@
   X(kCqArmIndex, 501, "cq-arm-index", kError, "cq.h mlx5_cq_arm; PRM: CQ doorbell", \
     "the consumer index of an arming doorbell is not beyond the last CQE") \
   X(kCqArmSn, 502, "cq-arm-stale-sn", kError, "cq.h mlx5_core_cq.arm_sn", \
-    "the sequence number of an arming doorbell counts the CQ's events, never beyond those sent or back") \
+    "the sequence number of an arming doorbell counts the CQ's events, not beyond those sent or back, " \
+    "unless a later doorbell has overtaken it") \
   X(kCqArmRecord, 503, "cq-arm-record", kError, "cq.h mlx5_cq_arm; mlx5_core_cq.arm_db", \
     "the arm word stands in the doorbell record before the doorbell is rung") \
   X(kCqRecordJump, 504, "cq-record-jump", kError, "cq.h mlx5_cq_set_ci; mlx5_core_cq.set_ci_db", \

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/bare/blueflame.h"
+
 namespace hcasim::bare {
 
 namespace {
@@ -389,19 +391,10 @@ void Sq::ring_doorbell() {
 }
 
 void Sq::ring_blueflame() {
-  std::array<std::uint8_t, 256> burst;  // half of a BlueFlame register
-  if (last_wqebbs_ * prm::kWqebb > burst.size()) {
-    ring_doorbell();
-    return;
-  }
   dbr_.set(1, pi_);
-  const std::size_t size = std::size_t{1} << log_size_;
-  for (unsigned i = 0; i < last_wqebbs_; ++i)  // the WQE may wrap
-    std::memcpy(burst.data() + i * prm::kWqebb, ring_.data() + ((last_ + i) & (size - 1)) * prm::kWqebb,
-                prm::kWqebb);
-  device_.function().write(device_.uar_offset() + prm::uar::kSqDoorbell + bf_offset_, burst.data(),
-                           last_wqebbs_ * prm::kWqebb);
-  bf_offset_ ^= device_.sq_doorbell_stride() / 2;
+  const std::size_t mask = (std::size_t{1} << log_size_) - 1;
+  const auto wqebb = [&](unsigned i) { return ring_.data() + ((last_ + i) & mask) * prm::kWqebb; };
+  if (!write_blueflame(device_, bf_offset_, last_wqebbs_, wqebb)) ring_doorbell();
 }
 
 // ---- RQ ----

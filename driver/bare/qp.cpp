@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "driver/bare/blueflame.h"
 #include "prm/umem.h"
 
 namespace hcasim::bare {
@@ -436,17 +437,9 @@ void Qp::ring_doorbell() {
 }
 
 void Qp::ring_blueflame() {
-  std::array<std::uint8_t, 256> burst;  // half of a BlueFlame register
-  if (last_wqebbs_ * prm::kWqebb > burst.size()) {
-    ring_doorbell();
-    return;
-  }
   write_dbr();
-  for (unsigned i = 0; i < last_wqebbs_; ++i)  // the WQE may wrap
-    std::memcpy(burst.data() + i * prm::kWqebb, sq_wqebb(static_cast<std::uint16_t>(last_ + i)), prm::kWqebb);
-  device_.function().write(device_.uar_offset() + prm::uar::kSqDoorbell + bf_offset_, burst.data(),
-                           last_wqebbs_ * prm::kWqebb);
-  bf_offset_ ^= device_.sq_doorbell_stride() / 2;
+  const auto wqebb = [this](unsigned i) { return sq_wqebb(static_cast<std::uint16_t>(last_ + i)); };
+  if (!write_blueflame(device_, bf_offset_, last_wqebbs_, wqebb)) write_doorbell_only();
 }
 
 std::uint16_t Qp::post_recv(const std::vector<Sge>& sges, bool ring) {

@@ -69,8 +69,8 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   cnp->smac = p.dmac;
   cnp->dmac = p.smac;
   cnp->udp_sport = p.udp_sport;
-  // Datagrams have no path of their QP's own.
-  cnp->hop_limit = connected(qp) ? std::max<std::uint8_t>(qp.path.hop_limit, 1) : kDefaultHops;
+  // Queues of datagrams and DC initiators have no path of their own.
+  cnp->hop_limit = qp.path.hop_limit != 0 ? qp.path.hop_limit : kDefaultHops;
   cnp->tclass = static_cast<std::uint8_t>(np.cnp_dscp << kDscpShift);
   cnp->has_vlan = p.has_vlan;
   const unsigned pcp = np.cnp_prio_mode ? priority : np.cnp_802p_prio;

@@ -135,7 +135,6 @@ void CcFlow::on_cnp(Time t, const ReactionParams& p, double max) {
 Time CcFlow::earliest(Time t, const ReactionParams& p, double max) {
   if (!limited) return t;
   if (next_send <= t) return next_send = t;
-  if (next_change(p) >= next_send) return next_send;
   CcFlow later = *this;
   Time due = later.next_change(p);
   for (unsigned n = 0; n < kMostForetold && due < later.next_send; ++n) {

@@ -577,29 +577,25 @@ std::uint64_t Dma::bring_forward(Which which) {
   return n;
 }
 
-std::uint64_t Dma::bring_all_forward(FunctionId f) {
-  if (sides_.size() == 1) return tail_ - head_;
-  return bring_forward([=](WriteOwner owner) { return owner.function == f; });
+// Performs these writes now, in their order.
+template <class Which>
+void Dma::perform_all(Which which) {
+  // The host may come back with work of its own, and that post more.
+  while (const std::uint64_t n = bring_forward(which)) {
+    const std::uint64_t end = head_ + n;
+    while (head_ < end && which(ring_[head_ & (ring_.size() - 1)].owner)) perform_front();
+  }
+  if (!refusals_.empty() && !draining_) arm(sim_now());
 }
 
 void Dma::flush(FunctionId f) {
-  // The host may come back with work of its own, and that post more.
-  while (const std::uint64_t n = bring_all_forward(f)) {
-    const std::uint64_t end = head_ + n;
-    while (head_ < end && ring_[head_ & (ring_.size() - 1)].owner.function == f) perform_front();
-  }
-  if (!refusals_.empty() && !draining_) arm(sim_now());
+  perform_all([=](WriteOwner owner) { return owner.function == f; });
 }
 
 // A read pushes what was written before it (PCIe, transaction ordering): its payload has to be there when the
 // read is made, which is ahead of its time. What reports it comes when it is due.
 void Dma::push_payload(FunctionId f) {
-  const auto pushed = [=](WriteOwner owner) { return owner.function == f && is_payload(owner); };
-  while (const std::uint64_t n = bring_forward(pushed)) {
-    const std::uint64_t end = head_ + n;
-    while (head_ < end && pushed(ring_[head_ & (ring_.size() - 1)].owner)) perform_front();
-  }
-  if (!refusals_.empty() && !draining_) arm(sim_now());
+  perform_all([=](WriteOwner owner) { return owner.function == f && is_payload(owner); });
 }
 
 // Forgets so many writes at the front.
@@ -613,7 +609,7 @@ void Dma::drop(std::uint64_t n) {
 
 void Dma::reset(FunctionId f) {
   set_enabled(f, false);
-  drop(bring_all_forward(f));
+  drop(bring_forward([=](WriteOwner owner) { return owner.function == f; }));
   memory_.forget(f);
   sides_[f].host_free = 0;
   refusals_.erase(std::remove_if(refusals_.begin(), refusals_.end(),

@@ -317,7 +317,8 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void drop(std::uint64_t n);
   template <class Which>
   std::uint64_t bring_forward(Which which);
-  std::uint64_t bring_all_forward(FunctionId f);
+  template <class Which>
+  void perform_all(Which which);
   void push_payload(FunctionId f);
   bool hold_front_back();
   static bool ordered(WriteOwner before, WriteOwner owner, WriteOwner behind);

@@ -71,6 +71,12 @@ TEST_F(CongestionTest, CnpsOfDatagramsGoThroughRouters) {
   ASSERT_EQ(r.wire.sent.size(), 1u);
   EXPECT_EQ(r.sent(0).dest_qpn, 0x77u);
   EXPECT_EQ(r.sent(0).hop_limit, 64u);
+  qp->type = QpType::kDct;  // has one for all that it answers
+  qp->path.hop_limit = 7;
+  qp->cc = {};
+  r.cc.received(sim_now(), *qp, *p);
+  ASSERT_EQ(r.wire.sent.size(), 2u);
+  EXPECT_EQ(r.sent(1).hop_limit, 7u);
 }
 
 // Responses do not say whose they are: the initiator knows its target, which slows the context of that
