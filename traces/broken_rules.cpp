@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/names.h"
 #include "traces/reader.h"
 #include "traces/rules.h"
 #include "traces/story.h"
@@ -36,11 +37,11 @@ int rules_main(int argc, char** argv) {
   CLI::App app(
       "The validation rules that the driver broke, in order, each with the records around it.\n"
       "Status 0: none was broken, 1: some were.",
-      "hcasim-trace rules");
+      "hcasim trace rules");
   std::string path, name;
   std::size_t around = 8;
   app.add_option("FILE", path, "trace file")->required();
-  app.add_option("--rule", name, "only this one");
+  app.add_option("--rule", name, "only this one")->check(check_rule, "NAME");
   app.add_option("--around", around,
                  "number of records shown before each violation, and half as many after it")
       ->capture_default_str();

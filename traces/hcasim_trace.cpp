@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "traces/reader.h"
 #include "traces/report.h"
@@ -112,10 +114,22 @@ bool report(Reader& reader, const Request& request) {
   return true;
 }
 
+// A word of letters that is no file; run_verb() does not know it.
+bool is_misspelt_verb(const std::string& word) {
+  std::error_code ec;
+  return !word.empty() && word.find_first_of("-/.") == std::string::npos &&
+         !std::filesystem::exists(word, ec);
+}
+
 int run(int argc, char** argv) {
   int status = 0;
   if (run_verb(argc, argv, &status)) return status;
-  CLI::App app(kAbout);
+  if (argc > 1 && is_misspelt_verb(argv[1])) {
+    std::fprintf(stderr, "hcasim-trace: there is no verb and no file \"%s\"; verbs: %s\n", argv[1],
+                 verb_names().c_str());
+    return 2;
+  }
+  CLI::App app(kAbout, "hcasim trace");
   Request request;
   add_options(app, request);
   CLI11_PARSE(app, argc, argv);

@@ -35,7 +35,7 @@ int report_main(int argc, char** argv) {
       "WQEs, the\n"
       "slowest and the failed ones with `why`, latencies by stage, rates, rules broken, commands, faults.\n"
       "Of a large trace only some WQEs are drawn one by one; the page says which.",
-      "hcasim-trace report");
+      "hcasim trace report");
   PageInput in;
   std::string out;
   app.add_option("FILE", in.path, "a trace file")->required();

@@ -94,7 +94,7 @@ int path_main(int argc, char** argv) {
       "entry, and where they went. Recorded with the filter \"path\" (option trace_filter, property "
       "trace-filter).\n"
       "Status 0: some are shown, 1: none.",
-      "hcasim-trace path");
+      "hcasim trace path");
   std::string path;
   PathChoice c;
   bool json = false;

@@ -17,6 +17,7 @@
 
 #include "traces/broken_rules.h"
 #include "traces/diff.h"
+#include "traces/names.h"
 #include "traces/report.h"
 #include "traces/story.h"
 #include "traces/timeline.h"
@@ -63,9 +64,11 @@ struct Choice {
   void options(CLI::App& app) {
     app.add_option("--qpn", filter.qpn, "only of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
     app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0u, kMostHcas - 1));
-    app.add_option("--opcode", opcode, "only of this opcode, such as RDMA_WRITE");
+    app.add_option("--opcode", opcode, "only of this opcode, such as RDMA_WRITE")
+        ->check(check_opcode, "NAME");
     app.add_option("--status", status,
-                   "only those with this status: ok, error (any), open, or a name such as RNR_RETRY_EXC");
+                   "only those with this status: ok, error (any), open, or a name such as RNR_RETRY_EXC")
+        ->check(check_status, "NAME");
     app.add_option("--from", from, "only those that began then or later, us of simulated time");
     app.add_option("--to", to, "only those that began before, us");
     app.add_option("--slowest", slowest, "only this many, the slowest first");
@@ -114,7 +117,7 @@ std::string took(const WqeRow& w) {
 
 int list_main(int argc, char** argv) {
   CLI::App app("Lists WQEs, one a line; the first column is the name that `show` and `why` take.",
-               "hcasim-trace list");
+               "hcasim trace list");
   std::string path;
   Choice choice;
   Format format = Format::kText;
@@ -160,7 +163,7 @@ int stats_main(int argc, char** argv) {
   CLI::App app(
       "How long WQEs take, as a whole and from stage to stage: median, 99th percentile, longest, and how "
       "they spread.",
-      "hcasim-trace stats");
+      "hcasim trace stats");
   std::string path;
   Choice choice;
   bool histogram = false;
@@ -195,14 +198,14 @@ int stats_main(int argc, char** argv) {
 }
 
 int commands_main(int argc, char** argv) {
-  CLI::App app("Lists the firmware's commands.", "hcasim-trace commands");
+  CLI::App app("Lists the firmware's commands.", "hcasim trace commands");
   std::string path, name;
   Filter filter;
   ReportOptions o;
   bool failed = false, json = false;
   app.add_option("FILE", path, "a trace file")->required();
   app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0u, kMostHcas - 1));
-  app.add_option("--name", name, "only this command, such as CREATE_QP");
+  app.add_option("--name", name, "only this command, such as CREATE_QP")->check(check_command, "NAME");
   app.add_flag("--failed", failed, "only those that failed, or were never answered");
   app.add_flag("--fields", o.fields, "with input and output, field by field");
   app.add_option("--limit", o.limit, "maximum number of rows");
@@ -297,7 +300,7 @@ int one_main(int argc, char** argv, bool explain) {
                      "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it, or "
                      "cmd:HCA.FUNCTION:SEQ."
                    : "Shows the whole life of a WQE, at both ends, and by what context it was judged.",
-               explain ? "hcasim-trace why" : "hcasim-trace show");
+               explain ? "hcasim trace why" : "hcasim trace show");
   std::string path, name;
   bool fields = false;
   std::size_t most = 5;
@@ -362,7 +365,7 @@ int diff_main(int argc, char** argv) {
   CLI::App app(
       "Shows where two traces diverge: the first record that differs, with the records around it in both.\n"
       "Status 0: they are the same, 1: they diverge, 2: one of them cannot be read to its end.",
-      "hcasim-trace diff");
+      "hcasim trace diff");
   std::string path_a, path_b;
   DiffOptions o;
   app.add_option("A", path_a, "a trace file")->required();
@@ -396,7 +399,7 @@ bool write_to(const std::string& path, const std::function<bool(std::FILE*)>& wr
 
 int export_main(int argc, char** argv) {
   CLI::App app("Writes a trace in other programs' formats; several at a time, if wanted.",
-               "hcasim-trace export");
+               "hcasim trace export");
   std::string path, perfetto, csv, json, vcd, ftrace;
   std::int64_t offset = 0;
   Filter filter;
@@ -484,6 +487,12 @@ constexpr struct {
               {"report", report_main}};
 
 }  // namespace
+
+std::string verb_names() {
+  std::string names;
+  for (const auto& verb : kVerbs) names += (names.empty() ? "" : ", ") + std::string(verb.name);
+  return names;
+}
 
 bool run_verb(int argc, char** argv, int* status) {
   if (argc < 2) return false;

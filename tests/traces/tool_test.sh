@@ -66,6 +66,30 @@ grep -q 'HCA:QPN:SERIAL' "$dir/err" || fail "why does not say what names a WQE"
 rc=0; "$tool" why "$dir/t" cmd:0:77 2> "$dir/err" || rc=$?
 [ $rc = 2 ] || fail "why of a command that is not there gives $rc"
 
+# Names that there are not, which must not look like names that nothing in the trace has.
+refused() {
+  rc=0; "$tool" "$@" > "$dir/out" 2> "$dir/err" || rc=$?
+  { [ $rc = 2 ] && [ ! -s "$dir/out" ] && grep -q "$wanted" "$dir/err"; } || fail "$* gives $rc: $(cat "$dir/out" "$dir/err")"
+}
+wanted='no rule "no-such-rule"; .hcasim rules. lists them' refused rules "$dir/t" --rule no-such-rule
+wanted='no opcode "FOO"; there are .*SEND, .*UMR' refused list "$dir/t" --opcode FOO
+wanted='no opcode "pkt:FOO"' refused stats "$dir/t" --opcode pkt:FOO
+wanted='no status "bogus"; there are error, open, OK, .*RNR_RETRY_EXC' refused list "$dir/t" --status bogus
+wanted='no status "bogus"' refused stats "$dir/t" --status bogus
+wanted='no command "CREATE_PQ"; .commands FILE. without --name' refused commands "$dir/t" --name CREATE_PQ
+wanted='no verb and no file "lst"; verbs: list, show, why, .*report' refused lst "$dir/t"
+wanted='no verb and no file "lst"' refused lst
+for right in "--opcode umr" "--opcode pkt:ack" "--opcode 0x7f" "--opcode ?" "--status open" "--status wr_flush" "--status 0x77"; do
+  # shellcheck disable=SC2086  # several words
+  "$tool" list "$dir/t" $right | grep -q '^0 of 1000 WQEs' || fail "list $right"
+done
+"$tool" rules "$dir/t" --rule sq-overrun | grep -qx 'no rule was broken' || fail "rules --rule"
+"$tool" commands "$dir/t" --name create_qp > /dev/null || fail "commands --name"
+rc=0; "$tool" /no/such/file 2> "$dir/err" || rc=$?
+{ [ $rc = 1 ] && grep -q '/no/such/file' "$dir/err"; } || fail "a file that is not there gives $rc: $(cat "$dir/err")"
+"$tool" list --help | grep -qi 'usage: hcasim trace list' || fail "list --help: $("$tool" list --help | head -n 4)"
+"$tool" --help | grep -qi 'usage: hcasim trace ' || fail "--help"
+
 # The worst of a trace that has some of everything: first those that failed.
 "$sample" "$dir/v" 4000 varied 5
 "$tool" why "$dir/v" --most 7 > "$dir/out" || fail "why of the worst"
