@@ -6,7 +6,7 @@
 
 bench_guest_usage() {
   cat <<'TEXT'
-usage: ./hcasim bench guest [--kernel {6.1,6.12,FILE}] [--duration SECONDS] [--one | --two]
+usage: ./hcasim bench guest [--kernel {6.1,6.12,backports,FILE}] [--duration SECONDS] [--one | --two]
 
 perftest's bandwidth at 64 KiB and 1 MiB, its operations a second and its latency at 2 B, on the HCA and on Linux's software RoCE
 (rdma_rxe), one after the other: both ends in one guest (--one), and between two guests (--two); by default both. Real time, all of it:
@@ -66,7 +66,7 @@ bench_guest() {
 
 bench_lockstep_usage() {
   cat <<'TEXT'
-usage: ./hcasim bench lockstep [--kernel {6.1,6.12,FILE}] [--latencies NS,NS,...] [--out DIR]
+usage: ./hcasim bench lockstep [--kernel {6.1,6.12,backports,FILE}] [--latencies NS,NS,...] [--out DIR]
 
 What two guests in one time (./hcasim pair --lockstep) cost in real time, over the latency of the cable between them: both boot, run
 ibv_rc_pingpong and ib_write_lat, and end. Prints a table, and writes DIR/lockstep.csv and DIR/lockstep.svg (build/bench).
@@ -127,7 +127,7 @@ bench_lockstep() {
 
 bench_vfio_user_usage() {
   cat <<'TEXT'
-usage: ./hcasim bench vfio-user [--kernel {6.1,6.12,FILE}] [--duration SECONDS] [--rounds N] [--spin US]
+usage: ./hcasim bench vfio-user [--kernel {6.1,6.12,backports,FILE}] [--duration SECONDS] [--rounds N] [--spin US]
 
 The card in QEMU's own process beside the card in a process of its own (hcasim serve): how long the drivers take to bring it up, and
 perftest's latency, bandwidth and operations a second, both ends in one guest. Rounds alternate; the table has the medians. Real

@@ -49,6 +49,10 @@ build_preset() {
 run_built() {
   local program=$HCASIM_RELEASE/$1/$2 target=$2
   shift 2
+  if [[ ! -x $program ]] && asks_help "$@"; then
+    help_unbuilt "$target"
+    return 0
+  fi
   [[ -x $program ]] || build_without_qemu "$target"
   [[ -x $program ]] || die "$target is not in the package: it is for those who build hcasim" "clone the source, and ./hcasim there"
   exec "$program" "$@"
@@ -56,6 +60,20 @@ run_built() {
 
 # The same for a benchmark, which is brought up to date first.
 run_bench() {
-  build_release "$1"
+  asks_help "${@:2}" || build_release "$1"
   run_built tests/bench "$@"
+}
+
+# asks_help ARGUMENT...: the last one asks for help, which nothing is built for.
+asks_help() { (($# > 0)) && [[ ${!#} == --help || ${!#} == -h ]]; }
+
+# help_unbuilt TARGET: what is known of the command $HCASIM_VERB without the program that has its help.
+help_unbuilt() {
+  printf 'usage: ./hcasim %s [OPTIONS]\n\n' "$HCASIM_VERB"
+  usage | grep -E "^  $HCASIM_VERB( |\$)" || true
+  if [[ $HCASIM_INSTALLED == yes ]]; then
+    printf '\nIt is not in the package: it is for those who build hcasim.\n'
+  else
+    printf '\nIts options are told by the program %s, which is not built yet: ./hcasim build\n' "$1"
+  fi
 }

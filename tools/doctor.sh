@@ -15,6 +15,14 @@ bad() {
 }
 
 doctor() {
+  case ${1:-} in
+    '') ;;
+    -h | --help)
+      printf '%s\n' "usage: ./hcasim doctor" "Says what is missing on this machine, and how to get it. Installs and fetches nothing; status 1 if something is missing."
+      return 0
+      ;;
+    *) die "doctor does not know '$1'" "it takes no arguments: ./hcasim doctor" ;;
+  esac
   local missing text header free source version built k
   # shellcheck disable=SC1091
   text=$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME:-}")

@@ -8,7 +8,7 @@ package_usage() {
 usage: ./hcasim package [--output DIR]
 
 Makes hcasim_VERSION_amd64.deb in DIR (build/package): the device for this machine's QEMU, the commands that need no compiler (demo,
-boot, pair, serve, control, stats, trace, replay, rules, faults, qemu-args, doctor), profiles, documentation, completion and a man page.
+boot, pair, serve, control, stats, trace, coverage, replay, state, rules, faults, qemu-args, doctor), profiles, documentation, completion and a man page.
 Install it with: apt-get install ./hcasim_*.deb
 It goes with exactly this version of QEMU. What guests are made from is fetched at the first boot, into ~/.cache/hcasim.
 TEXT
@@ -16,6 +16,11 @@ TEXT
 
 # The programs of the package: folder, target.
 PACKAGE_PROGRAMS=(traces/hcasim-trace traces/hcasim-rules card/hcasim-replay card/hcasim-state model/hcasim-faults vfio-user/hcasim-serve coverage/hcasim-coverage)
+
+# package_documents FOLDER: README and docs/, beside one another as in the source, so that their links hold.
+package_documents() {
+  mkdir -p "$1" && cp "$HCASIM_ROOT/README.md" "$1/" && cp -r "$HCASIM_ROOT/docs" "$1/docs" && rm "$1/docs/hcasim.1"
+}
 
 # package_tree TREE: what is installed, below /.
 package_tree() {
@@ -31,7 +36,7 @@ package_tree() {
   ln -s ../../../model/profiles "$root/built/share/hcasim/profiles" || return
   dpkg-query -W -f '${Version}' qemu-system-x86 >"$root/installed" || return
   ln -s ../lib/hcasim/hcasim "$tree/usr/bin/hcasim" || return
-  cp "$HCASIM_ROOT/README.md" "$HCASIM_ROOT"/docs/*.md "$tree/usr/share/doc/hcasim/" || return
+  package_documents "$tree/usr/share/doc/hcasim" || return
   gzip -9n <"$HCASIM_ROOT/docs/hcasim.1" >"$tree/usr/share/man/man1/hcasim.1.gz" || return
   cp "$HCASIM_ROOT/tools/completion.bash" "$tree/usr/share/bash-completion/completions/hcasim" || return
   rm -f "$root/tools/completion.bash"
