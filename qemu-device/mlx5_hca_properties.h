@@ -58,7 +58,7 @@
        "multifunction=on, addr=0.1), the first one made is port 1")                                           \
   NETWORK(nic, "link=eth: network back end that the port is joined to; without it a cable to itself",         \
           "link=eth: MAC address; default: made from the node GUID")                                          \
-  SWITCH(bf, "bf", "bf", "offer BlueFlame registers: on, off, auto = as the profile says")                    \
+  SWITCH(bf, "bf", "bf", "offer BlueFlame registers: on, off, auto = off")                    \
   SWITCH(sm, "sm", "sm",                                                                                      \
          "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default")           \
   TEXT(vfs, "vfs", "vfs",                                                                                     \

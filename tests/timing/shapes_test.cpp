@@ -162,7 +162,6 @@ TEST(Shape, QueuePairsBeyondTheContextCacheCost) {
   }
 }
 
-// The responder keeps one context for all datagrams; each connection has one of its own.
 // Buffers of more pages than the IOMMU keeps translations of: a walk at either end, and of small messages
 // only as many as there are walks. Within them it costs nothing.
 TEST(Shape, AnIommuCostsWhereItsTranslationsDoNotSuffice) {
@@ -248,6 +247,7 @@ TEST(Shape, MemoryThatIsFartherAwayTakesLonger) {
   EXPECT_NEAR(ns(again[1]), ns(again[0]), 1) << "a buffer that the cache holds";
 }
 
+// The responder keeps one context for all datagrams; each connection has one of its own.
 TEST(Shape, DatagramsNeedOneContext) {
   const auto r = over("pattern=send_rate inline=64 threads=8 depth=4 postlist=4 cache.qpc=64 qps=8",
                       {"transport=ud", "transport=rc"});
