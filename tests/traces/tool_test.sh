@@ -67,18 +67,20 @@ rc=0; "$tool" why "$dir/t" cmd:0:77 2> "$dir/err" || rc=$?
 [ $rc = 2 ] || fail "why of a command that is not there gives $rc"
 
 # Names that there are not, which must not look like names that nothing in the trace has.
-refused() {
+refused() { # WORDS ARGUMENT...
+  wanted=$1
+  shift
   rc=0; "$tool" "$@" > "$dir/out" 2> "$dir/err" || rc=$?
   { [ $rc = 2 ] && [ ! -s "$dir/out" ] && grep -q "$wanted" "$dir/err"; } || fail "$* gives $rc: $(cat "$dir/out" "$dir/err")"
 }
-wanted='no rule "no-such-rule"; .hcasim rules. lists them' refused rules "$dir/t" --rule no-such-rule
-wanted='no opcode "FOO"; there are .*SEND, .*UMR' refused list "$dir/t" --opcode FOO
-wanted='no opcode "pkt:FOO"' refused stats "$dir/t" --opcode pkt:FOO
-wanted='no status "bogus"; there are error, open, OK, .*RNR_RETRY_EXC' refused list "$dir/t" --status bogus
-wanted='no status "bogus"' refused stats "$dir/t" --status bogus
-wanted='no command "CREATE_PQ"; .commands FILE. without --name' refused commands "$dir/t" --name CREATE_PQ
-wanted='no verb and no file "lst"; verbs: list, show, why, .*report' refused lst "$dir/t"
-wanted='no verb and no file "lst"' refused lst
+refused 'no rule "no-such-rule"; .hcasim rules. lists them' rules "$dir/t" --rule no-such-rule
+refused 'no opcode "FOO"; there are .*SEND, .*UMR' list "$dir/t" --opcode FOO
+refused 'no opcode "pkt:FOO"' stats "$dir/t" --opcode pkt:FOO
+refused 'no status "bogus"; there are error, open, OK, .*RNR_RETRY_EXC' list "$dir/t" --status bogus
+refused 'no status "bogus"' stats "$dir/t" --status bogus
+refused 'no command "CREATE_PQ"; .commands FILE. without --name' commands "$dir/t" --name CREATE_PQ
+refused 'no verb and no file "lst"; verbs: list, show, why, .*report' lst "$dir/t"
+refused 'no verb and no file "lst"' lst
 for right in "--opcode umr" "--opcode pkt:ack" "--opcode 0x7f" "--opcode ?" "--status open" "--status wr_flush" "--status 0x77"; do
   # shellcheck disable=SC2086  # several words
   "$tool" list "$dir/t" $right | grep -q '^0 of 1000 WQEs' || fail "list $right"
