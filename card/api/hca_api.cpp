@@ -322,8 +322,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       tell(err, err_len, why);
       return nullptr;
     }
-    if (!settings.record.empty() &&
-        !Recorder::begin(settings.record, settings.snapshot_every, all().empty(), why)) {
+    if (!Recorder::begin(settings.record, settings.snapshot_every, all().empty(), why)) {
       tell(err, err_len, why);
       return nullptr;
     }

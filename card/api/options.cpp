@@ -128,7 +128,7 @@ const Option kOptions[] = {
      }},
     {"trace_filter", "all",
      "what the trace is to hold: qp=A+B-C, point=A+B, kind=A+B, detail, path; parted by '/'",
-     "qp=, point=, kind= and values parted by '+', detail, all",
+     "qp=, point=, kind= and values parted by '+', detail, path, all",
      [](Settings& s, const std::string& v) {
        s.trace_filter = v;
        return traces::RecordFilter().parse(v, nullptr);
@@ -153,8 +153,15 @@ const Option kOptions[] = {
     {"snapshot_every", "0",
      "with record=: the state of all HCAs goes into the recording whenever so much time has passed, for "
      "hcasim replay --from; 0: never",
-     "a time such as 500ms or 10s",
-     [](Settings& s, const std::string& v) { return parse_time(v, s.snapshot_every); }},
+     "0, or a time from 1us on with its unit, such as 500ms or 10s",
+     [](Settings& s, const std::string& v) {
+       if (v == "0") {
+         s.snapshot_every = 0;
+         return true;
+       }
+       return !v.empty() && std::isalpha(static_cast<unsigned char>(v.back())) &&
+              parse_time(v, s.snapshot_every) && s.snapshot_every >= from_ns(1000);
+     }},
     {"faults", "(none)", "scenario of faults to inject, TOML (hcasim faults)", "a path",
      [](Settings& s, const std::string& v) {
        std::string why;
@@ -200,7 +207,7 @@ const Option kOptions[] = {
        return s.host_wire || wire::parse_address(v, s.wire.emplace(), why);
      }},
     {"node_guid", "0", "node and port GUID, and the card's; 0: made from the HCA's number",
-     "16 hexadecimal digits",
+     "1 to 16 hexadecimal digits",
      [](Settings& s, const std::string& v) { return to_guid(v, s.firmware.node_guid); }},
     {"mac", "0", "MAC address of the Ethernet link; 0: made from node_guid",
      "12 hexadecimal digits, not a group address",
@@ -235,8 +242,8 @@ const Option kOptions[] = {
        return v == "hash" || v == "queue";
      }},
     {"crypto", "off",
-     "the board may encrypt: TLS in line, IPsec, MACsec, on Ethernet, of generations that can (connectx6dx, "
-     "connectx7)",
+     "the board may encrypt: TLS in line, IPsec, MACsec and, on connectx7, PSP, on Ethernet, of generations "
+     "that can (connectx6dx, connectx7)",
      "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.crypto); }},
     {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",
      [](Settings& s, const std::string& v) {

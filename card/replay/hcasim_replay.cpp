@@ -59,7 +59,8 @@ int replay(const std::string& path, const hcasim::api::ReplayOptions& options, b
 int run(int argc, char** argv) {
   ::unsetenv("HCASIM_RULES_REPORT");  // which is for the recorded run
   CLI::App app{
-      "Drives the model by a recording (option record=FILE of an HCA), and checks that it does the same."};
+      "Drives the model by a recording (option record=FILE of an HCA), and checks that it does the same.",
+      "hcasim replay"};
   std::string path;
   hcasim::api::ReplayOptions options;
   bool statistics = false;

@@ -52,6 +52,11 @@ std::string profile_text(const Profile& profile) {
 }
 
 bool Recorder::begin(const std::string& path, Time state_every, bool first, std::string& why) {
+  if (path.empty()) {
+    if (state_every == 0 || current_) return true;
+    why = "snapshot_every: states go into a recording, and there is none: give record=FILE to the first HCA";
+    return false;
+  }
   if (current_) {
     if (current_->path_ == path && !current_->finished_) return true;
     why = "record=" + path + ": there is one recording a process, and it is " + current_->path_;
@@ -126,7 +131,11 @@ void Recorder::add(At time) {
 // ---- reading ----
 
 bool RecordingReader::open(const std::string& path, std::string& err) {
-  if (!stream_.open(path, kRecordingMagic, kRecordingVersion, &err)) return false;
+  if (!stream_.open(path, kRecordingMagic, kRecordingVersion, &err)) {
+    if (err.find("does not begin with") != std::string::npos)
+      err += "; a recording is what hcasim boot --record FILE makes";
+    return false;
+  }
   Noted hello;
   if (!next(hello) || hello.event != Event::kHello) {
     err = path + ": holds nothing";

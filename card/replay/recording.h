@@ -148,8 +148,8 @@ class Recorder {
  public:
   // The recording of this process, or null.
   static Recorder* current() { return current_; }
-  // Begins it. False: `why` says why not. first: there is no HCA yet. state_every: from one saved state in it
-  // to the next, 0: none.
+  // Begins it, if there is a path. False: `why` says why not. first: there is no HCA yet. state_every: from
+  // one saved state in it to the next, 0: none.
   static bool begin(const std::string& path, Time state_every, bool first, std::string& why);
 
   // A time among the fields.

@@ -576,7 +576,9 @@ TEST_F(Replay, WhatCannotBeRecordedIsRefused) {
   EXPECT_EQ(none.status, 2);
   EXPECT_THAT(none.text, HasSubstr("No such file"));
   write_bytes(file("r"), std::string(100, 'x'));
-  EXPECT_THAT(replay(file("r")).text, HasSubstr("does not begin with HCASIMRP"));
+  EXPECT_THAT(
+      replay(file("r")).text,
+      HasSubstr(": does not begin with HCASIMRP; a recording is what hcasim boot --record FILE makes"));
 }
 
 }  // namespace
