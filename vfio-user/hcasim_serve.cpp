@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ void log(int level, const std::string& line) {
   fmt::print(stderr, "hcasim: {}{}\n", kind, line);
 }
 
+// Properties that QEMU or its device makes something of, and a card behind vfio-user nothing.
+constexpr const char* kOfQemu[] = {"netdev", "bus", "addr", "multifunction", "ahead", "guest_pc", "ports"};
+
 // The properties of the in-process device (--hca of hcasim boot) into options of the model: false, and said
 // why, if one of them cannot be had here.
 bool translate(const std::string& properties, std::string& name, std::string& options) {
@@ -38,6 +42,15 @@ bool translate(const std::string& properties, std::string& name, std::string& op
     const std::string key = property.substr(0, equals),
                       value = equals == std::string::npos ? "" : property.substr(equals + 1);
     if (property.empty() || property == "time=eager" || property == "time=auto") continue;
+    if (const auto* const own = std::find(std::begin(kOfQemu), std::end(kOfQemu), key);
+        own != std::end(kOfQemu)) {
+      fmt::print(
+          stderr,
+          "hcasim-serve: {}: {}= belongs to QEMU's own device (mlx5-hca), not to a card behind vfio-user\n"
+          "  -> leave it out{}\n",
+          property, key, key == "ahead" ? ": hcasim serve --ahead NS is for all cards" : "");
+      return false;
+    }
     if (key == "time" || key == "coupled") {
       fmt::print(stderr,
                  "hcasim-serve: {}: vfio-user has no clock, so a card behind it cannot share the guest's\n"
@@ -124,7 +137,8 @@ int control(const std::string& path, const std::string& verb, const std::string&
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Serves HCAs to virtual machine monitors that speak vfio-user, such as QEMU from 10.1 on."};
+  CLI::App app{"Serves HCAs to virtual machine monitors that speak vfio-user, such as QEMU from 10.1 on.",
+               "hcasim serve"};
   hcasim::vfio_user::ServerOptions options;
   std::vector<std::string> sockets, cards;
   std::int64_t spin = 0;
@@ -139,6 +153,8 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
   app.add_flag("--quiet", quiet, "say only what is wrong");
+  bool keys = false;
+  app.add_flag("--options", keys, "list what --hca takes beside the properties of the device, and end");
   app.add_flag("--once", options.once, "end when the first client of each card has gone");
   CLI::App* const reads = app.add_subcommand("control", "read or set what a running hcasim serve has");
   std::string path, verb, name, value, card;
@@ -153,6 +169,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   CLI11_PARSE(app, argc, argv);
   if (reads->parsed()) return control(path, verb, name, value, card);
+  if (keys) {
+    fmt::print("{}", hca_option_help());
+    return 0;
+  }
   if (sockets.empty()) {
     fmt::print(stderr, "hcasim-serve: no --socket PATH to serve a card on\n");
     return 2;

@@ -10,6 +10,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "card/state/tagged_text.h"
 
@@ -21,6 +22,16 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+// What is wrong with a file, with its name.
+template <class F>
+auto of_file(const std::string& path, F read) {
+  try {
+    return read();
+  } catch (const std::exception& e) {
+    throw std::runtime_error(path + ": " + e.what());
+  }
+}
+
 std::string cut(const std::string& value, bool whole) {
   constexpr std::size_t kMost = 200;
   return whole || value.size() <= kMost
@@ -29,11 +40,13 @@ std::string cut(const std::string& value, bool whole) {
 }
 
 int show(const std::string& path, const std::string& below, bool zeros, bool whole) {
-  hcasim::saved::list(contents(path), [&](const std::string& at, const std::string& value) {
+  const std::string file = contents(path);
+  const auto line = [&](const std::string& at, const std::string& value) {
     if (at.compare(0, below.size(), below) != 0) return;
     if (zeros || (value != "0" && value != "none" && value != "no elements"))
       fmt::print("{} = {}\n", at, cut(value, whole));
-  });
+  };
+  of_file(path, [&] { hcasim::saved::list(file, line); });
   return 0;
 }
 
@@ -41,21 +54,24 @@ int show(const std::string& path, const std::string& below, bool zeros, bool who
 int sizes(const std::string& path, unsigned levels) {
   const std::string file = contents(path);
   std::map<std::string, std::size_t> values;
-  hcasim::saved::list(file, [&](const std::string& at, const std::string&) {
+  const auto count_one = [&](const std::string& at, const std::string&) {
     std::size_t end = 0;
     for (unsigned i = 0; i < levels && end != std::string::npos; ++i)
       end = at.find('.', end == 0 ? 0 : end + 1);
     ++values[at.substr(0, end)];
-  });
+  };
+  of_file(path, [&] { hcasim::saved::list(file, count_one); });
   fmt::print("{} bytes, version {} of the card\n", file.size(), hcasim::saved::version_of(file));
   for (const auto& [at, count] : values) fmt::print("{:>10} values  {}\n", count, at);
   return 0;
 }
 
 int diff(const std::string& first, const std::string& second, bool whole) {
-  const auto counts = hcasim::saved::diff(contents(first), contents(second), [&](const std::string& line) {
-    fmt::print("{}\n", cut(line, whole));
-  });
+  const std::string a = contents(first), b = contents(second);
+  for (const auto& [path, file] : {std::pair{&first, &a}, std::pair{&second, &b}})
+    of_file(*path, [&file = file] { return hcasim::saved::version_of(*file); });
+  const auto counts =
+      hcasim::saved::diff(a, b, [&](const std::string& line) { fmt::print("{}\n", cut(line, whole)); });
   if (counts.same()) {
     fmt::print("the two states are the same\n");
     return 0;
@@ -66,7 +82,7 @@ int diff(const std::string& first, const std::string& second, bool whole) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Saved states of cards (savevm, migrate, replay --save): what is in them."};
+  CLI::App app{"Saved states of cards (savevm, migrate, replay --save): what is in them.", "hcasim state"};
   app.require_subcommand(1);
   std::string first, second, below;
   bool zeros = false, whole = false;

@@ -318,6 +318,11 @@ TEST_F(ServerTest, SaysWhatIsWrongWithItsOptions) {
   const std::pair<std::vector<std::string>, std::string> cases[] = {
       {{}, "no --socket"},
       {{"--socket", socket, "--hca", "link=eth,time=lockstep"}, "vfio-user has no clock"},
+      {{"--socket", socket, "--hca", "link=eth,ahead=5"},
+       "ahead=5: ahead= belongs to QEMU's own device (mlx5-hca)"},
+      {{"--socket", socket, "--hca", "guest_pc=on"}, "guest_pc= belongs to QEMU's own device"},
+      {{"--socket", socket, "--hca", "netdev=n"}, "netdev= belongs to QEMU's own device"},
+      {{"--socket", socket, "--hca", "ports=2"}, "ports= belongs to QEMU's own device"},
       {{"--socket", socket, "--hca", "link=token"}, "link"},
       {{"--socket", socket, "--hca", "link=eth", "--hca", "link=ib"}, "one of each"},
       {{"--socket", folder / std::string(120, 'x')}, "at most"},
@@ -328,6 +333,13 @@ TEST_F(ServerTest, SaysWhatIsWrongWithItsOptions) {
     EXPECT_NE(server.end(), 0);
     EXPECT_NE(server.said.find(what), std::string::npos) << server.said;
   }
+}
+
+TEST_F(ServerTest, ListsTheOptionsOfTheModel) {
+  Process list(SERVE, {"--options"});
+  EXPECT_EQ(list.end(), 0) << list.said;
+  for (const char* const key : {"\nlink ", "\nsnapshot_every ", "\necn_kmin ", "\nSECTION.KEY "})
+    EXPECT_NE(("\n" + list.said).find(key), std::string::npos) << list.said;
 }
 
 TEST_F(ServerTest, MemoryThatIsNotSharedIsNamed) {
