@@ -138,7 +138,7 @@ Scenario read_scenario(const std::string& file) {
   s.name = root.text("name", std::filesystem::path(file).stem().string());
   s.seed = root.whole("seed", 1, 0, std::uint64_t{1} << 62);
   if (!root.has("topology"))
-    root.fail("topology", "is missing; a [topology] with its kind: star, leaf-spine, fat-tree, rail");
+    root.missing("topology", "; a [topology] with its kind: star, leaf-spine, fat-tree, rail");
   s.topology = read_topology(root.table("topology"), root.table("links"));
   s.switches = read_switch(root.table("switch"), s.seed);
   s.card = read_card(root.table("card"), root.table("dcqcn"));

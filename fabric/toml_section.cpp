@@ -21,6 +21,19 @@ std::string range(std::uint64_t low, std::uint64_t high) {
   return "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
 }
 
+// One letter more, less, or another one, or two that have changed places.
+bool alike(const std::string& a, const std::string& b) {
+  const auto front = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  std::string rest_a(front.first, a.end()), rest_b(front.second, b.end());
+  while (!rest_a.empty() && !rest_b.empty() && rest_a.back() == rest_b.back()) {
+    rest_a.pop_back();
+    rest_b.pop_back();
+  }
+  const std::size_t longer = std::max(rest_a.size(), rest_b.size());
+  return longer <= 1 ||
+         (longer == 2 && std::is_permutation(rest_a.begin(), rest_a.end(), rest_b.begin(), rest_b.end()));
+}
+
 }  // namespace
 
 Section::Section(std::string file, const toml::table& table, std::string name)
@@ -44,6 +57,16 @@ void Section::fail(const std::string& key, const std::string& what) {
   throw ScenarioError(place(key) + ": " + what);
 }
 
+void Section::missing(const std::string& key, const std::string& wanted) {
+  for (const auto& [other, node] : *table_) {
+    const std::string name(other.str());
+    if (std::find(known_.begin(), known_.end(), name) == known_.end() && alike(name, key))
+      throw ScenarioError(at(node) + label(name) + ": there is no such key here; " + key + " is missing" +
+                          wanted);
+  }
+  fail(key, "is missing" + wanted);
+}
+
 bool Section::has(const std::string& key) { return find(key) != nullptr; }
 
 std::uint64_t Section::whole(const std::string& key, std::uint64_t fallback, std::uint64_t low,
@@ -57,7 +80,7 @@ std::uint64_t Section::whole(const std::string& key, std::uint64_t fallback, std
 }
 
 std::uint64_t Section::whole(const std::string& key, std::uint64_t low, std::uint64_t high) {
-  if (!table_->contains(key)) fail(key, "is missing; " + range(low, high) + " is wanted");
+  if (!table_->contains(key)) missing(key, "; " + range(low, high) + " is wanted");
   return whole(key, low, low, high);
 }
 
@@ -94,7 +117,7 @@ std::string Section::word(const std::string& key, const std::string& fallback,
   std::string list;
   for (const std::string& a : allowed) list += (list.empty() ? "" : ", ") + a;
   const toml::node* const node = find(key);
-  if (!node && fallback.empty()) fail(key, "is missing; allowed are " + list);
+  if (!node && fallback.empty()) missing(key, "; allowed are " + list);
   std::string v = node ? node->value_exact<std::string>().value_or("") : fallback;
   if (std::find(allowed.begin(), allowed.end(), v) == allowed.end()) fail(key, "must be one of " + list);
   return v;

@@ -45,6 +45,9 @@ class Section {
   // Behind the last key: any that nobody has asked for is wrong.
   void done();
   [[noreturn]] void fail(const std::string& key, const std::string& what);
+  // It has to be there, and is not: so is said, and which key of the table looks like it. wanted: "; ...", or
+  // empty.
+  [[noreturn]] void missing(const std::string& key, const std::string& wanted);
   // Where a key stands, as messages begin: "FILE:LINE: [switch] KEY". Of one that is not there: its table's.
   std::string place(const std::string& key) const;
 

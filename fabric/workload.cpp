@@ -41,7 +41,7 @@ WorkloadSpec::Row read_row(const std::string& where, std::string line, unsigned 
 
 std::vector<WorkloadSpec::Row> read_trace(Section& s, const std::string& scenario, unsigned cards) {
   const std::string name = s.text("file", "");
-  if (name.empty()) s.fail("file", "is missing; the trace's path, from this file's folder");
+  if (name.empty()) s.missing("file", "; the trace's path, from this file's folder");
   const std::string path = (std::filesystem::path(scenario).parent_path() / name).string();
   std::error_code error;
   // Asked first: to open a named pipe waits for who writes into it.
@@ -203,7 +203,7 @@ class Builder {
 std::vector<WorkloadSpec> read_workloads(Section& root, const std::string& file, unsigned cards) {
   std::vector<WorkloadSpec> list;
   for (Section& s : root.tables("workload")) list.push_back(read_workload(s, file, cards));
-  if (list.empty()) root.fail("workload", "is missing; a [workload] says what the cards send");
+  if (list.empty()) root.missing("workload", "; a [workload] says what the cards send");
   return list;
 }
 
