@@ -2,12 +2,18 @@
 // The same with a decoupled CPU: its time runs ahead of SystemC's by up to a quantum, and its accesses say by
 // how much.
 //   decoupled [QUANTUM IN NS [OPTIONS OF THE CARDS]]
+#include <cstdio>
 #include <cstdlib>
 
 #include "platform.h"
 
 int sc_main(int argc, char** argv) {
-  const double quantum = argc > 1 ? std::atof(argv[1]) : 2000;
+  char* end = nullptr;
+  const double quantum = argc > 1 ? std::strtod(argv[1], &end) : 2000;
+  if ((end != nullptr && *end != '\0') || !(quantum > 0 && quantum <= 1e9)) {
+    std::fprintf(stderr, "decoupled: %s is no quantum: give a number of ns, from above 0 to 1e9\n", argv[1]);
+    return 2;
+  }
   tlm::tlm_global_quantum::instance().set(sc_core::sc_time(quantum, sc_core::SC_NS));
   example::Platform platform("platform", argc > 2 ? argv[2] : "");
   unsigned wrong = ~0u;

@@ -271,7 +271,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Instructions in user mode a WQE, a line a path, beside the committed figures. Exit status 1 if one is "
       "more than 5 % off.",
-      "./hcasim bench instructions");
+      "hcasim bench instructions");
   Arguments a;
   app.add_option("--table", a.table, "the committed figures");
   app.add_option("--source", a.source, "who counts: the processor's counter, else valgrind")

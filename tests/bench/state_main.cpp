@@ -108,7 +108,8 @@ int run(const std::vector<Objects>& sizes, unsigned rounds) {
 
 int main(int argc, char** argv) {
   try {
-    CLI::App app{"Size of saved states, and the time to save and to load them, by what an HCA has."};
+    CLI::App app{"Size of saved states, and the time to save and to load them, by what an HCA has.",
+                 "hcasim bench state"};
     unsigned rounds = 5;
     bool small = false;
     app.add_option("--rounds", rounds, "times that each is measured")->check(CLI::Range(1, 1000));

@@ -77,7 +77,7 @@ json run_apart(const std::string& arguments) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("HCAs on one modelled switch, all to all");
+  CLI::App app("HCAs on one modelled switch, all to all", "hcasim bench switch");
   std::vector<std::size_t> sizes{2, 4, 8, 16, 32, 64};
   AllToAllOptions options;
   std::string link = "eth", svg;

@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
       "each,\n"
       "and whether it is within its tolerance (exit status 1 if one is not). With one: that measurement, or "
       "a grid.",
-      "./hcasim bench timing");
+      "hcasim bench timing");
   Arguments a;
   a.jobs = std::max(1u, std::thread::hardware_concurrency());
   app.add_option("--set", a.sets,

@@ -39,7 +39,7 @@ double median(std::vector<double> of) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("What a wire between two HCAs costs in real time, by its kind");
+  CLI::App app("What a wire between two HCAs costs in real time, by its kind", "hcasim bench wire");
   unsigned rounds = 9;
   std::string only;
   app.add_option("--rounds", rounds, "of all kinds in turn; medians are printed")
