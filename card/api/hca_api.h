@@ -2,7 +2,8 @@
 // The C API of the HCA: the one door through which QEMU, tests, benchmarks and replay drive the model.
 // No QEMU, SystemC or C++ type crosses it. All calls are made by one thread at a time (QEMU: under its
 // global lock). No call throws or aborts, and none but hca_sim_advance() blocks; a broken invariant of the
-// model puts the HCA into its fatal health state instead (init segment health.synd, design section 7).
+// model puts the HCA into its fatal health state instead (init segment health.synd; docs/architecture.md,
+// Wrong input).
 //
 // Units: times are ns of the caller's clock (under QEMU: QEMU_CLOCK_VIRTUAL), offsets and sizes are bytes.
 #ifndef HCASIM_CARD_HCA_API_H
@@ -168,14 +169,14 @@ HCA_API int hca_attach_function(hca_t* hca, unsigned function, const hca_host_op
 // BAR0 of any function, or the window of a sub-function, as hca_mmio_read(), hca_mmio_write() and
 // hca_mmio_write_burst().
 HCA_API uint64_t hca_function_read(hca_t* hca, unsigned function, uint64_t offset, unsigned size);
-// For the trace: the guest's code that makes the write that comes next. `pc`: its program counter; `caller`:
-// where it returns to in a driver, 0 if that is not known. It is no part of what is recorded for replay.
-HCA_API void hca_function_code(hca_t* hca, unsigned function, uint64_t offset, uint64_t value, uint64_t pc,
-                               uint64_t caller);
 HCA_API void hca_function_write(hca_t* hca, unsigned function, uint64_t offset, uint64_t value,
                                 unsigned size);
 HCA_API void hca_function_write_burst(hca_t* hca, unsigned function, uint64_t offset, const void* data,
                                       size_t len);
+// For the trace: the guest's code that makes the write that comes next. `pc`: its program counter; `caller`:
+// where it returns to in a driver, 0 if that is not known. It is no part of what is recorded for replay.
+HCA_API void hca_function_code(hca_t* hca, unsigned function, uint64_t offset, uint64_t value, uint64_t pc,
+                               uint64_t caller);
 // Entries of the function's MSI-X table, as its configuration space is to show them now: of a virtual one its
 // manager chooses, up to HCA_VF_MSIX_VECTORS. 0: no such function.
 HCA_API unsigned hca_function_vectors(const hca_t* hca, unsigned function);
@@ -279,7 +280,7 @@ HCA_API const char* hca_rule_name(unsigned index);
 HCA_API uint64_t hca_rule_broken(const hca_t* hca, unsigned index);
 // Traces and captures while the machine runs. Keys and their values:
 //   on       on, off: recording goes on, or rests
-//   filter   what is recorded from now on: "qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail"; all
+//   filter   what is recorded from now on: "qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail,path"; all
 //   file     a path: a new trace file from now on, the one before is complete; empty: none
 //   ring     MiB of memory that the next file's records are kept in: the oldest go; 0: written as they come
 //   dump     writes what the ring holds to this path, or, empty, to its own; it goes on

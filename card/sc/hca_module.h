@@ -47,8 +47,8 @@ namespace hcasim::sc {
 struct HcaConfig {
   // "key=value,key=value", as of hca_create() and of QEMU's device (hca_option_help() lists them): link=ib,
   // profile=connectx6-hdr200, pcie.read_latency_ns=400, trace=FILE ... Those that name a wire (wire, cable,
-  // switch, coupled) and record are refused: the platform has wires of its own. kernel=native: each block is
-  // a SystemC process; it has to be the same for all HCAs.
+  // switch, coupled), card and record are refused: the platform has wires of its own. kernel=native: each
+  // block is a SystemC process; it has to be the same for all HCAs.
   std::string options;
   // DMI is used where targets grant it.
   bool dmi = true;
