@@ -97,7 +97,6 @@ void CardPort::join(bare::Function& function, ns3::Ptr<PortDevice> device) {
 
 void CardPort::arrives(unsigned, FramePtr frame, Time t) {
   constexpr std::uint64_t kPrime = 1099511628211ull;
-  ++frames_in_;
   bytes_in_ += frame->length();
   hash_ =
       ((hash_ ^ static_cast<std::uint64_t>(coupling_.since_begin(t))) * kPrime ^ frame->length()) * kPrime;

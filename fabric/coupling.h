@@ -67,7 +67,6 @@ class CardPort final : public Station {
 
   // Before it is joined, nothing leaves.
   std::uint64_t arrivals_hash() const { return hash_; }
-  std::uint64_t frames_in() const { return frames_in_; }
   std::uint64_t frames_out() const { return frames_out_; }
   std::uint64_t bytes_in() const { return bytes_in_; }
   std::uint64_t bytes_out() const { return bytes_out_; }
@@ -82,8 +81,7 @@ class CardPort final : public Station {
   bare::Function* function_ = nullptr;
   ns3::Ptr<PortDevice> device_;
   Watch watch_;
-  std::uint64_t hash_ = 0, frames_in_ = 0, frames_out_ = 0, bytes_in_ = 0, bytes_out_ = 0, refused_ = 0,
-                pauses_out_ = 0;
+  std::uint64_t hash_ = 0, frames_out_ = 0, bytes_in_ = 0, bytes_out_ = 0, refused_ = 0, pauses_out_ = 0;
 };
 
 // A switch on a node of ns-3.

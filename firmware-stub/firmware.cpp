@@ -255,8 +255,6 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
   say(sim_now(), TraceString::kHealth, {options_.vhca_id, syndrome, ext_syndrome, reset_requested ? 1u : 0u});
 }
 
-void Firmware::inject_link(bool up) { port_.cable(up); }
-
 void Firmware::drop_objects() {
   const std::uint32_t changed = nic_vport_.differences(NicVport{});
   device_.drop_objects(function_.id());

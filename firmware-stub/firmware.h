@@ -108,10 +108,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   void fault(Time t, const FaultSpec& fault, bool begin) override;
   void fatal(const char* what) noexcept override;
 
-  // Faults on request (C API): a health syndrome (0 takes it back), with or without "reset requested"; the
-  // cable.
+  // Fault on request (C API): a health syndrome (0 takes it back), with or without "reset requested".
   void inject_health(std::uint8_t syndrome, bool reset_requested, std::uint16_t ext_syndrome = 0) noexcept;
-  void inject_link(bool up);
 
   // What has happened so far, by name; same order always.
   struct Counter {

@@ -302,24 +302,6 @@ enum class NakCode : uint8_t {
   kDcNoConnection = 0x1e,  ///< ours: the target does not know the connection, or no longer does
 };
 
-constexpr const char* nak_code_name(NakCode c) {
-  switch (c) {
-    case NakCode::kPsnSeqErr:
-      return "PSN_SEQ_ERR";
-    case NakCode::kInvalidReq:
-      return "INVALID_REQ";
-    case NakCode::kRemoteAccess:
-      return "REMOTE_ACCESS";
-    case NakCode::kRemoteOp:
-      return "REMOTE_OP";
-    case NakCode::kInvalidRdReq:
-      return "INVALID_RD_REQ";
-    case NakCode::kDcNoConnection:
-      return "DC_NO_CONNECTION";
-  }
-  return nullptr;
-}
-
 struct AtomicAckEth {
   be64 orig;
 };

@@ -52,7 +52,6 @@ constexpr std::size_t kMaxRunPayload = kMaxRun * 4096;
 constexpr std::size_t kMaxRunFrame = 256;  // bytes of a run's frame without payload
 constexpr std::size_t kRunBytes = 16;      // of a run, in front of the gaps
 constexpr std::size_t kMaxRunBytes = kRunBytes + 4 * (kMaxRun - 1) + kMaxRunFrame + kMaxRunPayload;
-constexpr std::size_t kMaxMessage = kHeaderBytes + kMaxRunBytes;
 
 enum class Type : std::uint8_t {
   kHello = 1,

@@ -99,7 +99,6 @@ class TaggedReader {
   std::size_t count() const { return levels_.back().count; }
   // Past what lies in what next() has given.
   void skip();
-  std::size_t bytes_left() const { return levels_.back().left.size(); }
   // Where it is: the names of the items around, and of the last one.
   std::string path() const;
   [[noreturn]] void fail(const std::string& what) const;

@@ -75,7 +75,6 @@ void VfioUserClient::agree() {
   const auto answer = command(Command::kVersion, body.data(), body.size());
   if (answer.size() <= sizeof(Version) || answer.back() != 0)
     throw VfioUserError("the server's version is cut short", EPROTO);
-  capabilities_ = reinterpret_cast<const char*>(answer.data() + sizeof(Version));
 }
 
 // ---- memory ----

@@ -53,7 +53,6 @@ class VfioUserClient : private HostMemory::Observer {
   // A command with what follows it, and its answer; throws VfioUserError.
   std::vector<std::uint8_t> command(vfio_user::Command command, const void* body, std::size_t len,
                                     const std::vector<int>& files = {});
-  const std::string& server_capabilities() const { return capabilities_; }
 
  private:
   void accessible(std::uint64_t bus, std::size_t len, bool on) override;
@@ -74,7 +73,6 @@ class VfioUserClient : private HostMemory::Observer {
   std::map<std::uint64_t, std::uint64_t> mapped_;  // address -> bytes
   std::vector<vfio_user::Descriptor> eventfds_;
   vfio_user::Descriptor epoll_;
-  std::string capabilities_;
 };
 
 }  // namespace hcasim::bare

@@ -34,7 +34,6 @@ enum class FaultKind : std::uint8_t {
   kRdmaWrite = 6,  // and atomics
 };
 constexpr bool at_requester(FaultKind k) { return (static_cast<unsigned>(k) & 1) != 0; }
-constexpr bool names_rkey(FaultKind k) { return (static_cast<unsigned>(k) & 4) != 0; }
 
 // A fault that an engine of a QP waits for.
 struct PendingFault {
