@@ -111,12 +111,13 @@ def main():
     expected, omitted = read_expected(expected_file, link)
     for name in omitted:
         expected.pop(name, None)
-    results, finished, complaint = {}, False, []
+    results, finished, complaint = {}, None, []
     for line in open(log, errors="replace"):
         match = re.match(r"RESULT (pass|skip|fail|error|hang) (\S+) ([\d.]+) ?(.*)", line)
         if match:
             results[match[2]] = (match[1], match[4])
-        finished = finished or line.startswith("SUITE ")
+        if match := re.match(r"SUITE (\d+) of (\d+):", line):
+            finished = (int(match[1]), int(match[2]))
         if line.startswith("the kernel complained"):
             complaint.append("the guest's kernel complained; the run's log says what")
     counts, wrong = {}, []
@@ -136,8 +137,15 @@ def main():
     wrong += judge_rules(broken, read_breaks(expected_file), passed, options["--rules"], known)
     for each in wrong:
         print(f"  {each}")
+    status = options["--guest-status"]
     if not finished:
-        complaint.append(f"the run did not come to its end (guest's status {options['--guest-status']})")
+        complaint.append(f"the run did not come to its end (guest's status {status})")
+    else:
+        if finished[0] != finished[1]:
+            complaint.append(f"only {finished[0]} of {finished[1]} tests were run")
+        # 1: a test did not pass, 3: the kernel complained; both are judged above.
+        if int(status) not in (0, 1, 3):
+            complaint.append(f"the guest's status is {status}")
     if not results:
         complaint.append("no test ran")
     for each in complaint:
