@@ -64,3 +64,5 @@ for setting in rp_ai_rate=0 rp_hai_rate=0 rp_rate_to_set_on_first_cnp=100; do ec
 perftest_ends ib_write_bw -s 65536 -n 300
 note "$fast MB/s with few cuts, $(rate) MB/s at 100 Mb/s"
 (($(rate) <= 16 && $(rate) >= 1 && $(rate) < fast)) || fail "not paced: $(rate) MB/s after $fast"
+# Of the value that is none.
+no_complaints "congestion control" 'MODIFY_CONG_PARAMS\(0x[0-9a-f]+\) .*failed, status bad parameter'

@@ -37,10 +37,10 @@ note "$(grep -m 1 IBV_EVENT_DEVICE_FATAL /tmp/watch)"
 within 90 eval 'dmesg | grep -q "health recovery succeeded"'
 note "$(dmesg | grep "health recovery succeeded")"
 # What the reset has ended stays so; the interface's own frames are few.
-before=$(packets) || fail "$before"
+old=$(packets) || fail "$old"
 sleep 2
-after=$(packets) || fail "$after"
-((after - before < 100)) || fail "traffic goes on after the reset: $before packets, then $after"
+new=$(packets) || fail "$new"
+((new - old < 100)) || fail "traffic goes on after the reset: $old packets, then $new"
 # A program that polls its CQ and does not listen to events polls on for ever, here as on the card; its objects are the kernel's to
 # take back.
 kill -9 "$client" "$server" 2>/dev/null || true

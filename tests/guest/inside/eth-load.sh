@@ -27,7 +27,8 @@ flows() {
   client=$!
 }
 stopped() {
-  kill "$client" "$server" || fail "iperf3 has ended: $(tail -n 5 /tmp/client /tmp/server)"
+  alive "$client" "$server" || fail "iperf3 has ended: $(tail -n 5 /tmp/client /tmp/server)"
+  kill "$client" "$server"
   wait "$client" "$server"
 }
 moved() { (($(octets rx) > got_rx + 2000000 && $(octets tx) > got_tx + 2000000)); }
@@ -37,7 +38,7 @@ changes() {
   text=$("$@" 2>&1) || fail "$*: $text"
   got_rx=$(octets rx) got_tx=$(octets tx)
   within 60 moved
-  kill -0 "$client" "$server" || fail "iperf3 has ended after $*: $(tail -n 5 /tmp/client /tmp/server)"
+  alive "$client" "$server" || fail "iperf3 has ended after $*: $(tail -n 5 /tmp/client /tmp/server)"
   note "ok, $((SECONDS - start)) s: $*"
 }
 flows --bidir

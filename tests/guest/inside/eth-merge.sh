@@ -70,7 +70,8 @@ merges() {
     set_feature on
     within 60 has_merged "$before"
   done
-  kill $client $server || fail "iperf3, with $feature off and on: $(cat /tmp/client /tmp/server)"
+  alive $client $server || fail "iperf3, with $feature off and on: $(cat /tmp/client /tmp/server)"
+  kill $client $server
   wait $client $server
   note "$feature off and on under load"
   # Losses, and segments that overtake others.

@@ -32,7 +32,7 @@ TEXT
 held() {
   grep -E 'master offset +-?[0-9]+ s2' /tmp/far.log | tail -n 24 | awk -v most="$1" '{ for (i = 1; i < NF; i++) if ($i == "offset") { v = $(i + 1); if (v < 0) v = -v; if (v > most) bad = 1 } n++ } END { exit !(n == 24 && !bad) }'
 }
-held_or_gone() { held 200 || ! kill -0 "$master" "$slave" 2>/dev/null; }
+held_or_gone() { held 200 || ! alive "$master" "$slave"; }
 # follows WHAT TRANSPORT: the far clock, an hour off at first, comes to that of the near one and stays there.
 follows() {
   in_far phc_ctl "/dev/ptp$(clock_of in_far "$far")" adj 3600 >/dev/null || fail "phc_ctl"
@@ -44,7 +44,8 @@ follows() {
   within 120 held_or_gone
   held 200 || fail "$1: ptp4l has ended: $(tail -n 20 /tmp/near.log /tmp/far.log)"
   note "$1: $(tail -n 1 /tmp/far.log)"
-  kill $master $slave || fail "ptp4l has ended: $(tail -n 20 /tmp/near.log /tmp/far.log)"
+  alive $master $slave || fail "ptp4l has ended: $(tail -n 20 /tmp/near.log /tmp/far.log)"
+  kill $master $slave
   wait $master $slave
 }
 counters() { $1 ethtool -S "$2" | awk -v name="$3:" '$1 ~ "^" name { sum += $2 } END { print sum + 0 }'; }

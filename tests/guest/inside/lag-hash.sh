@@ -59,18 +59,18 @@ count streams
 start_writes mlx5_bond_0 -s 65536 -q 16 -D 8
 sends "$p0"
 sends "$p1"
-mark_kernel_log
+mark_again "a bond of both ports"
 inject_into near-p0 link=down
 active_ports 2
 sends "$p1"
 end_writes
 leave_by "$p1" "$p0" 5000 flows
-mark_kernel_log
+mark_again "a port that is out"
 inject_into near-p0 link=up
 active_ports '1, 2'
 within 20 grep -q 1 "/sys/class/net/$p0/carrier"
 spread
-mark_kernel_log
+mark_again "both ports again"
 unbond
 within 30 is_there mlx5_0
 
@@ -79,7 +79,7 @@ bond balance-xor xmit_hash_policy layer2
 active_ports '1, 2'
 ready
 on_one flows
-mark_kernel_log
+mark_again "one pair of addresses"
 unbond
 within 30 is_there mlx5_0
 
@@ -88,7 +88,7 @@ bond balance-xor xmit_hash_policy encap3+4
 active_ports '1, 2'
 ready
 spread
-mark_kernel_log
+mark_again "tunnels"
 unbond
 within 30 is_there mlx5_0
 
@@ -106,3 +106,4 @@ for live in 1 0; do
 done
 unbond
 within 30 is_there mlx5_0
+no_complaints "an active-backup bond that ends" "$bond_words"

@@ -27,7 +27,7 @@ roce mlx5_bond_0 mlx5_bond_0 ibv_rc_pingpong -c -n 100
 
 start_writes mlx5_bond_0 -s 65536 -q 4 -D 8
 sends "$p0"
-mark_kernel_log
+mark_again "an active-backup bond"
 inject_into near-p0 link=down
 said 20 'lag map: port 1:2 port 2:2'
 [[ $(active) == "$p1" ]] || fail "active is $(active)"
@@ -37,7 +37,7 @@ leave_by "$p1" "$p0" 1000 roce "$far_rdma" mlx5_bond_0 ibv_rc_pingpong -c -n 100
 leave_by "$p1" "$p0" 20 ping -q -c 20 -i 0.01 10.9.1.200
 roce mlx5_bond_0 "$far_rdma" ibv_uc_pingpong -c -n 100
 
-mark_kernel_log
+mark_again "a port that is out"
 inject_into near-p0 link=up
 within 20 grep -q 1 "/sys/class/net/$p0/carrier"
 start_writes mlx5_bond_0 -s 65536 -q 4 -D 6
@@ -49,14 +49,14 @@ end_writes
 inject_into near-p1 link=up
 within 20 grep -q 1 "/sys/class/net/$p1/carrier"
 
-mark_kernel_log
+mark_again "the other port out"
 unbond
 within 30 is_there mlx5_0
 within 30 is_there mlx5_1
 ! is_there mlx5_bond_0 || fail "mlx5_bond_0 is there still"
 
 # Both ports: a queue leaves by the one that it is given.
-mark_kernel_log
+mark_again "no bond"
 bond balance-xor
 said 20 'lag map: port 1:1 port 2:2'
 within 30 is_there mlx5_bond_0
@@ -75,3 +75,4 @@ done
 roce mlx5_bond_0 "$far_rdma" ibv_rc_pingpong -c -n 200
 unbond
 within 30 is_there mlx5_0
+no_complaints "a bond that ends" "$bond_words"

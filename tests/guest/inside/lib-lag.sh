@@ -41,6 +41,14 @@ unbond() {
   ip link del bond0 || fail "bond0"
   ip link set "$p0" up && ip link set "$p1" up || fail "ports"
 }
+# What bonds say in order: of LACP before the other end has answered, or when its ports leave one by one; of a port whose speed is not known
+# at the moment that its link comes up.
+bond_words='No 802.3ad response from the link partner|could not find a new aggregator for its ports|failed to get link speed/duplex'
+# mark_again WHAT [PATTERN]: no complaint until now, and the log is marked anew.
+mark_again() {
+  no_complaints "$1" "$bond_words${2:+|$2}"
+  mark_kernel_log
+}
 # physical PORT: frames that have left it.
 physical() { ethtool -S "$1" | awk '$1 == "tx_packets_phy:" { print $2 }'; }
 # sends PORT: within some seconds 1000 frames more have left by it.

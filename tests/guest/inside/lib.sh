@@ -146,6 +146,12 @@ until_listens() {
   done
 }
 
+# alive PID...: all of them.
+alive() {
+  local pid
+  for pid in "$@"; do kill -0 "$pid" 2>/dev/null || return 1; done
+}
+
 # Both ends poll: on one processor they would pass it to each other once a time slice.
 on_cpu() {
   local cpu=$(($1 % $(nproc)))

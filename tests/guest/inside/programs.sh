@@ -81,7 +81,8 @@ shows 'qp auto' rdma statistic qp mode
 # The contexts as the hardware has them: segments, the first of which (0xfffe) says which card. Not of one number: with that, kernels of
 # the end of 2026 (6.1.192, 6.12.117) show none.
 shows '"data": *\[0,4,255,254,' rdma -j -r resource show qp
-kill "$first" "$second" || fail "ibv_rc_pingpong has ended by itself"
+alive "$first" "$second" || fail "ibv_rc_pingpong has ended by itself: $(tail -n 3 /tmp/server /tmp/client)"
+kill "$first" "$second"
 for pid in "$first" "$second"; do
   status=0
   wait "$pid" || status=$?

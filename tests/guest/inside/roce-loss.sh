@@ -5,6 +5,7 @@
 # traffic stays right byte for byte, and the counters tell of it. Then the link goes down under load for good: the request ends in
 # "retry exceeded", the QP is reset, connected and used again.
 ends_up 4200
+mark_kernel_log
 counters() { cat "/sys/class/infiniband/$device/ports/1/hw_counters/$1" 2>/dev/null || echo 0; }
 recovery_counters='out_of_sequence packet_seq_err local_ack_timeout_err implied_nak_seq_err duplicate_request'
 sum() {
@@ -46,3 +47,4 @@ if is_client; then cut_while 'cut the link' until 'mend the link' & fi
 ends 150 tcp:18600 rdma_pair "$device" "$gid" --ops 800 --break -- \
   rdma_pair "$device" "$gid" --ops 800 --break "$theirs"
 cat /tmp/client
+no_complaints "losses on the wire"

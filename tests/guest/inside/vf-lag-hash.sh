@@ -17,7 +17,7 @@ in_far ip link set lo up && in_far ip link add bond1 type bond mode 802.3ad lacp
 for port in "${far[@]}"; do in_far ip link set "$port" down && in_far ip link set "$port" master bond1 || fail "$port"; done
 in_far ip link set bond1 up && in_far ip address add 10.9.1.200/24 dev bond1 || fail "bond1"
 ports_to_switchdev
-mark_kernel_log
+mark_again "both switches" "$switchdev_words"
 bond 802.3ad lacp_rate fast xmit_hash_policy layer3+4
 said 30 'shared_fdb:1 mode:hash'
 said 30 'Operation mode is single FDB'
@@ -66,15 +66,16 @@ both() {
   ((sent[0] >= $1 && sent[1] >= $1)) || fail "not by both"
 }
 both 100 streams -n 4M
-mark_kernel_log
+mark_again "a bond of both switches" "$switchdev_words"
 inject_into near-p0 link=down
 said 30 'lag map active ports: 2'
 within 60 has_ports 1
 all_reach
 leave_by "$p1" "$p0" 200 streams -n 4M
-mark_kernel_log
+mark_again "a port that is out" "$switchdev_words"
 inject_into near-p0 link=up
 said 30 'lag map active ports: 1, 2'
 within 60 has_ports 2
 all_reach
 both 100 streams -n 4M
+no_complaints "VF LAG in hash mode" "$bond_words|$switchdev_words"

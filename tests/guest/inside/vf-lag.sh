@@ -15,7 +15,7 @@ ip netns add far && ip link set "$far" netns far || fail "name space"
 in_far ip link set lo up && in_far ip link set "$far" up && in_far ip address add 10.9.1.200/24 dev "$far" || fail "$far"
 rep=() net=() mac=()
 ports_to_switchdev
-mark_kernel_log
+mark_again "both switches" "$switchdev_words"
 bond active-backup
 shared=0
 [[ $(uname -r) != 6.1.* ]] || shared=1
@@ -85,7 +85,7 @@ pull() {
     client+=($!)
   done
   sends "${ports[$1]}"
-  mark_kernel_log
+  mark_again "a bond of both switches" "$switchdev_words"
   inject_into "near-p$1" link=down
   said 30 "lag map: $2"
   sends "${ports[1 - $1]}"
@@ -126,7 +126,7 @@ if ((shared)); then
     after=("$(by_software "${rep[0]}")" "$(by_software "${rep[1]}")")
     [[ ${before[*]} == "${after[*]}" ]] || fail "representors have received frames that their rules take: ${before[*]}, then ${after[*]}"
     if ((live == 0)); then
-      mark_kernel_log
+      mark_again "ports that are out by turns" "$switchdev_words"
       inject_into near-p0 link=down
       said 20 'lag map: port 1:2 port 2:2'
       # The far end's switch learns where they are now.
@@ -135,3 +135,4 @@ if ((shared)); then
   done
   note "the card forwards by itself, by either port"
 fi
+no_complaints "VF LAG" "$bond_words|$switchdev_words"

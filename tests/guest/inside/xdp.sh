@@ -42,7 +42,8 @@ run() {
   timeout 60 chroot /tmp/roots/13 xdp-trafficgen udp -n $frames -M "$(<"/sys/class/net/${interface[0]}/address")" \
     -m "$(<"/sys/class/net/${interface[1]}/address")" "${interface[0]}" >/tmp/generator 2>&1 </dev/null || note "xdp-trafficgen: status $?: $(tail -n 3 /tmp/generator)"
   for i in "${!names[@]}"; do within 20 has_grown; done
-  kill -INT "${benches[@]}" || fail "xdp-bench has ended by itself: $(tail -n 20 /tmp/bench.*)"
+  alive "${benches[@]}" || fail "xdp-bench has ended by itself: $(tail -n 20 /tmp/bench.*)"
+  kill -INT "${benches[@]}"
   for i in "${benches[@]}"; do wait "$i" || fail "xdp-bench: status $?: $(tail -n 20 /tmp/bench.*)"; done
   for i in "${!names[@]}"; do
     name=${names[i]}
