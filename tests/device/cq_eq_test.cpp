@@ -201,6 +201,14 @@ TEST_F(CqEq, OverrunIgnored) {
   machine().advance(5'000'000);
   EXPECT_EQ(dev().count_async(prm::EqeType::kCqError), 0u);
   EXPECT_EQ(a.state(), QpState::kRts);
+  // The last four are in the places of the first ones, as of the ring's third round; those behind them are of
+  // the second.
+  std::uint16_t n = 16;
+  while (const auto c = cq.poll()) {
+    EXPECT_FALSE(c->error());
+    EXPECT_EQ(c->wqe_counter, n++);
+  }
+  EXPECT_EQ(n, 20u) << "the ring was not written over";
 }
 
 TEST_F(CqEq, ConsumerIndexMakesRoom) {
