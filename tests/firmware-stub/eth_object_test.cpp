@@ -220,6 +220,8 @@ TEST_F(EthObjects, StatesOfAnRq) {
   Mailbox in(prm::op::MODIFY_RQ, In::bytes);
   in.set<In::rqn>(rq.rqn()).set<In::rq_state>(1).set<In::ctx::state>(1).set<In::modify_bitmask>(1u << 4);
   EXPECT_STATUS(dev().exec(in), CmdStatus::kBadParam);
+  in.set<In::modify_bitmask>(1u << 0).set<In::ctx::wq::lwm>(70);  // a limit, with an event below it
+  EXPECT_STATUS(dev().exec(in), CmdStatus::kBadParam);
   in.set<In::modify_bitmask>(1u << 3).set<In::ctx::counter_set_id>(0x33);
   EXPECT_STATUS(dev().exec(in), CmdStatus::kBadRes);
   in.set<In::modify_bitmask>(1u << 1).set<In::ctx::vsd>(0);
@@ -286,6 +288,7 @@ TEST_F(EthObjects, QueueAttributes) {
     EXPECT_STATUS(create([&](Mailbox& m) { m.set<C::wq::dbr_addr>(ring.bus() + 4); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::hairpin>(1); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::delay_drop_en>(1); }), CmdStatus::kBadParam);
+    EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::lwm>(70); }), CmdStatus::kBadParam);
     // This generation has no SHAMPO.
     EXPECT_STATUS(create([](Mailbox& m) {
                     m.set<C::wq::shampo_enable>(1).set<C::wq::wq_type>(2).set<C::wq::log_wq_stride>(5);

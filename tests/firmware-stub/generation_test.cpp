@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "firmware-stub/caps.h"
 #include "firmware-stub/objects/flow_types.h"
@@ -132,6 +133,38 @@ TEST(Generation, NoneOffersMoreThanIsImplemented) {
             ASSERT_EQ((*current)[i] & ~(*caps.maximum(number))[i], 0) << g.key << ", group " << number;
         }
       }
+    }
+  }
+}
+
+// What docs/features.md has as absent: drivers would use it if they found it.
+TEST(Generation, WhatIsAbsentIsNotOffered) {
+  using Cap = prm::cmd_hca_cap;
+  for (const Link link : {Link::kInfiniBand, Link::kEthernet}) {
+    for (const Generation& g : all_generations()) {
+      const Caps caps = caps_of(g, link);
+      const std::uint8_t* c = caps.maximum(static_cast<std::uint16_t>(CapGroup::kGeneral))->data();
+      const std::pair<const char*, std::uint64_t> fields[] = {
+          {"path migration", prm::get<Cap::apm>(c)},
+          {"static rates", prm::get<Cap::stat_rate_support>(c)},
+          {"delay drop", prm::get<Cap::rq_delay_drop>(c)},
+          {"cross-channel queues", prm::get<Cap::cd>(c)},
+          {"end padding", prm::get<Cap::end_pad>(c)},
+          {"PPS pins", prm::get<Cap::pps>(c)},
+          {"PPS pins, set", prm::get<Cap::pps_modify>(c)},
+          {"monitor counters", prm::get<Cap::max_num_of_monitor_counters>(c)},
+          {"hairpin", prm::get<Cap::hairpin>(c)},
+          {"hairpin queues", prm::get<Cap::log_max_hairpin_queues>(c)},
+          {"shared receive buffers", prm::get<Cap::sbcam_reg>(c)},
+          {"IPoIB's offloads", prm::get<Cap::ipoib_enhanced_offloads>(c)},
+          {"ECE", prm::get<Cap::ece_support>(c)},
+          {"processing hints", prm::get<Cap::tph>(c)},
+          {"virtio-net's manager", prm::get<Cap::virtio_net_device_emualtion_manager>(c)},
+          {"virtio-blk's manager", prm::get<Cap::virtio_blk_device_emualtion_manager>(c)},
+          {"virtio queues", prm::get<Cap::general_obj_types>(c) >> prm::k::OBJ_TYPE_VIRTIO_NET_Q & 1}};
+      for (const auto& [what, offered] : fields) EXPECT_EQ(offered, 0u) << g.key << ": " << what;
+      const auto* roce = caps.maximum(static_cast<std::uint16_t>(CapGroup::kRoce));
+      if (roce != nullptr) EXPECT_EQ(prm::get<prm::roce_cap::roce_apm>(roce->data()), 0u) << g.key;
     }
   }
 }

@@ -69,6 +69,25 @@ TEST_F(Objects, XrcSrqHoldsDomainAndCq) {
   EXPECT_OK((name<prm::dealloc_xrcd_in::xrcd>(prm::op::DEALLOC_XRCD, prm::dealloc_xrcd_in::bytes, xrcdn)));
 }
 
+TEST_F(Objects, CqsThatAreNotOffered) {
+  breaks({"cap-not-offered"});
+  const Buffer ring = dev().memory().allocate(8192);
+  using In = prm::create_cq_in;
+  using C = In::cq_context;
+  const auto create = [&](const std::function<void(Mailbox&)>& change) {
+    Mailbox in(prm::op::CREATE_CQ, In::bytes + 8);
+    in.set<C::log_cq_size>(6).set<C::uar_page>(dev().uar()).set<C::dbr_addr>(ring.bus() + 4096);
+    in.set<C::c_eqn_or_apu_element>(dev().comp_eq(0).eqn());
+    prm::set<In::pas>(in.data(), 0, ring.bus());
+    change(in);
+    return dev().exec(in, prm::create_cq_out::bytes);
+  };
+  EXPECT_STATUS(create([](Mailbox& m) { m.set<C::cc>(1); }), CmdStatus::kBadParam);  // collapsed
+  EXPECT_STATUS(create([](Mailbox& m) { m.set<C::apu_cq>(1); }), CmdStatus::kBadParam);
+  const auto cqn = create([](Mailbox&) {}).must().get<prm::create_cq_out::cqn>();
+  EXPECT_OK((name<prm::destroy_cq_in::cqn>(prm::op::DESTROY_CQ, prm::destroy_cq_in::bytes, cqn)));
+}
+
 TEST_F(Objects, SrqOfIssiZero) {
   Pd pd(dev());
   const Buffer ring = dev().memory().allocate(8192);

@@ -72,6 +72,9 @@ does ethtool -X "$dev" context 1 delete
 shows 'tx_pause_frames: 0' ethtool -I -a "$dev"
 shows 'corrected_bits: 0' ethtool -I --show-fec "$dev"
 shows 'rx_pcs_symbol_err_phy: 0' ethtool -S "$dev"
+shows 'rx_discards_phy: 0' ethtool -S "$dev"
+shows '^rx-all: off \[fixed\]' ethtool -k "$dev"
+if ethtool -K "$dev" rx-all on >/dev/null 2>&1; then fail "ethtool -K rx-all on"; fi
 shows 'rx_err_lane_3_phy: 0' ethtool -S "$dev"
 does ethtool --set-priv-flags "$dev" rx_striding_rq on
 shows 'The test result is PASS' ethtool -t "$dev"

@@ -39,6 +39,20 @@ for ((round = 1; round <= rounds; round++)); do
   roce "${rdma[4]}" "${rdma[0]}" ibv_ud_pingpong -c -s 1024 -n 100
   roce "${rdma[1]}" "${rdma[4]}" ibv_uc_pingpong -c -n 100
   roce "${rdma[3]}" "${rdma[3]}" ibv_rc_pingpong -c -n 100
+  if ((round == 1)); then
+    # How many interrupts it has is the physical function's to say, while no driver has it.
+    bdf=$(basename "$(vf_of 1)")
+    echo "$bdf" >/sys/bus/pci/drivers/mlx5_core/unbind || fail "unbind $bdf"
+    echo 6 >"$(vf_of 1)/sriov_vf_msix_count" || fail "6 vectors for a virtual function: $(dmesg | tail -n 3)"
+    echo "$bdf" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind $bdf"
+    within 60 test -d "$pf/virtfn1/infiniband"
+    net=$(net_of "$(vf_of 1)")
+    ip link set "$net" netns vf1 && ip -n vf1 link set "$net" up && ip -n vf1 address add 10.9.1.2/24 dev "$net" || fail "$net"
+    note "with a table of 6 its driver uses $(find "$(vf_of 1)/msi_irqs" -type f | wc -l) interrupts"
+    (($(find "$(vf_of 1)/msi_irqs" -type f | wc -l) <= 6)) || fail "these are more than it has"
+    within 30 in_vf 1 ping -q -c 1 -W 1 10.9.1.100
+    tcp_between "in_vf 0" "in_vf 1" 10.9.1.1
+  fi
   for vf in 0 1 2 3; do ip netns del "vf$vf" || fail "name space"; done
   vfs 0
   no_complaints "virtual functions, round $round"
