@@ -56,10 +56,10 @@ streams() {
 count streams
 ((sent[0] >= 200 && sent[1] >= 200)) || fail "TCP not spread: ${sent[*]}"
 
+mark_again "a bond of both ports"
 start_writes mlx5_bond_0 -s 65536 -q 16 -D 8
 sends "$p0"
 sends "$p1"
-mark_again "a bond of both ports"
 inject_into near-p0 link=down
 active_ports 2
 sends "$p1"

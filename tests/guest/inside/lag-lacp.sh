@@ -68,9 +68,9 @@ streams() {
 }
 both 500 streams
 
+mark_again "LACP"
 start_writes mlx5_bond_0 -s 65536 -q 4 -D 8
 sends "$p0"
-mark_again "LACP"
 inject_into near-p0 link=down
 said 20 'lag map: port 1:2 port 2:2'
 sends "$p1"

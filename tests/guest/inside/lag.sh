@@ -25,9 +25,9 @@ leave_by "$p0" "$p1" 1000 roce "$far_rdma" mlx5_bond_0 ibv_rc_pingpong -c -n 100
 leave_by "$p0" "$p1" 500 roce mlx5_bond_0 "$far_rdma" ibv_ud_pingpong -c -s 1024 -n 500
 roce mlx5_bond_0 mlx5_bond_0 ibv_rc_pingpong -c -n 100
 
+mark_again "an active-backup bond"
 start_writes mlx5_bond_0 -s 65536 -q 4 -D 8
 sends "$p0"
-mark_again "an active-backup bond"
 inject_into near-p0 link=down
 said 20 'lag map: port 1:2 port 2:2'
 [[ $(active) == "$p1" ]] || fail "active is $(active)"

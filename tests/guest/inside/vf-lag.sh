@@ -76,6 +76,7 @@ ports=("$p0" "$p1")
 # pull PORT MAP: its cable is pulled while both functions send; they go on by the other port.
 pull() {
   local vf client=()
+  mark_again "a bond of both switches" "$switchdev_words"
   for vf in 0 1; do
     in_far iperf3 -s -1 -p $((5201 + vf)) >/tmp/server.$vf 2>&1 &
   done
@@ -85,7 +86,6 @@ pull() {
     client+=($!)
   done
   sends "${ports[$1]}"
-  mark_again "a bond of both switches" "$switchdev_words"
   inject_into "near-p$1" link=down
   said 30 "lag map: $2"
   sends "${ports[1 - $1]}"
