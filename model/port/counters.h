@@ -66,7 +66,7 @@ struct VportTraffic {
 };
 
 struct PortCounters {
-  // Both links, loopback included; bytes: whole packets, Ethernet with FCS.
+  // Both links, loopback included; bytes: whole packets, InfiniBand without VCRC, Ethernet with FCS.
   std::uint64_t tx_packets = 0, rx_packets = 0, tx_bytes = 0, rx_bytes = 0;
   std::uint64_t tx_data = 0, rx_data = 0;
   std::uint64_t tx_runs = 0;  // of the packets sent, runs that went as one (Packet::packets)

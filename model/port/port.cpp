@@ -195,6 +195,11 @@ void Port::drop(Time t, const Packet& p, DropReason reason) {
   trace_drop(tracer_, t, p, reason);
 }
 
+void Port::drop_received(Time t, const Packet& p, DropReason reason) {
+  counters_.rx_dropped += p.packets;
+  trace_drop(tracer_, t, p, reason);
+}
+
 Time Port::duration(const Packet& p, std::uint32_t bytes) const { return span(bytes + wire_overhead(p)); }
 
 Time Port::span(std::uint32_t bytes) const {
@@ -320,7 +325,7 @@ inline Port::Slot Port::take_slot(Time t, Packet& p, std::uint32_t bytes, std::u
   const Time lasts = span(bytes + wire_overhead(p) - spared), start = reserve(t, lasts, p);
   p.first_bit = start;
   ++counters_.tx_packets;
-  counters_.tx_bytes += bytes;
+  counters_.tx_bytes += counted(bytes, 1);
   counters_.tx_data += p.payload_len;
   return {lasts, start, start + lasts};
 }
@@ -357,7 +362,7 @@ Time Port::transmit_now(Time t, PacketRef&& packet) {
   } else {
     const bool multicast = is_multicast(p.dlid);
     if (multicast) ++counters_.tx_multicast;
-    addresses_.sent(p.function, multicast, bytes, 1);
+    addresses_.sent(p.function, multicast, counted(bytes, 1), 1);
   }
   if (!to.back && !to.out) {
     drop(slot.end, p, DropReason::kNoPath);

@@ -258,6 +258,10 @@ class Port : public sc_core::sc_module {
   static std::uint32_t part_bytes(const Packet& run, std::uint32_t frame, unsigned i);
   static std::uint64_t run_bytes(const Packet& run);
   static std::uint64_t bytes_of(const Packet& p) { return p.packets == 1 ? wire_bytes(p) : run_bytes(p); }
+  // What counters have of the bytes of so many packets: InfiniBand's are without VCRC (IBTA 16.1.3.5).
+  std::uint64_t counted(std::uint64_t bytes, unsigned packets) const {
+    return link_ == LinkType::kIb ? bytes - std::uint64_t{packets} * prm::kVcrcBytes : bytes;
+  }
   // ... and what a packet takes of the cable besides: preamble and gap between frames.
   static std::uint32_t wire_overhead(const Packet& p) { return p.kind == PacketKind::kIb ? 0 : 20; }
 
@@ -267,6 +271,8 @@ class Port : public sc_core::sc_module {
   void found_roce(Time t, Packet& p);
   // The receiver of a packet gives up on it.
   void drop(Time t, const Packet& p, DropReason reason);
+  // It has come in, but nobody may have it: unlike what is given up on its way out no discard of the sender.
+  void drop_received(Time t, const Packet& p, DropReason reason);
   // Once: what the far end has in hand may be the same packet.
   void report_departure(Time t, Packet& p) const {
     if (!p.reports_departure) return;

@@ -72,12 +72,9 @@ void Port::come_in(Time t, PacketRef& packet) {
                   static_cast<std::uint64_t>(bytes) << 32 | static_cast<std::uint32_t>(duration(p, bytes)));
   }
   ++counters_.rx_packets;
-  counters_.rx_bytes += bytes;
+  counters_.rx_bytes += counted(bytes, 1);
   counters_.rx_data += p.payload_len;
-  if (p.switched_to == kNoFunction && !passes(p, true)) {
-    drop(t, p, DropReason::kLinkDown);
-    return;
-  }
+  if (p.switched_to == kNoFunction && !passes(p, true)) return drop_received(t, p, DropReason::kLinkDown);
   if ((p.kind == PacketKind::kIb) != (link_ == LinkType::kIb) ||
       (p.kind == PacketKind::kEthernet && p.frame_len < sizeof(prm::EthHdr))) {
     drop(t, p, DropReason::kMalformed);

@@ -130,14 +130,14 @@ void Port::send_messages(PacketRef&& packet, const MessageSize& size) {
   p.first_bit = p.at[0] - size.lasts;
   const std::uint64_t bytes = std::uint64_t{n} * size.bytes;
   counters_.tx_packets += n;
-  counters_.tx_bytes += bytes;
+  counters_.tx_bytes += counted(bytes, n);
   counters_.tx_data += p.payload_len;
   if (n > 1) ++counters_.tx_runs;
   if (tracer_.enabled()) trace_sent(p, size);
   if (link_ == LinkType::kEthernet)
     count_tx(p, bytes, to, n);
   else
-    addresses_.sent(p.function, false, bytes, n);
+    addresses_.sent(p.function, false, counted(bytes, n), n);
   p.looped = to.back;
   const Time end = p.at[n - 1];
   if (!to.back) return wire_->transmit(end, packet);
@@ -206,7 +206,7 @@ Time Port::transmit_run(PacketRef&& packet) {
   const Time end = p.at[n - 1];
   ++counters_.tx_runs;
   counters_.tx_packets += n;
-  counters_.tx_bytes += bytes;
+  counters_.tx_bytes += counted(bytes, n);
   counters_.tx_data += p.payload_len;
   if (tracer_.enabled()) {
     const prm::BthTraits& traits = traits_of(p.opcode);
@@ -220,7 +220,7 @@ Time Port::transmit_run(PacketRef&& packet) {
   if (link_ == LinkType::kEthernet)
     count_tx(p, bytes, to, n);
   else
-    addresses_.sent(p.function, false, bytes, n);
+    addresses_.sent(p.function, false, counted(bytes, n), n);
   p.looped = to.back;
   if (to.back) {
     for (unsigned i = 0; i < n; ++i) p.at[i] += profile_.port.loopback;
@@ -263,7 +263,7 @@ void Port::arrive_run(Time t, PacketRef& packet) {
   if (!p.internal) {
     const std::uint64_t bytes = run_bytes(p);
     counters_.rx_packets += n;
-    counters_.rx_bytes += bytes;
+    counters_.rx_bytes += counted(bytes, n);
     counters_.rx_data += p.payload_len;
     if (link_ == LinkType::kEthernet) count_rx(p, bytes, n);
   }

@@ -88,15 +88,21 @@ void Receiver::receive_switched(Time t, FunctionId sender, PacketRef& packet) {
   if (copies.empty()) blocks_.port.drop(t, *packet, DropReason::kRule);
 }
 
-// Of several functions: whether management lets packets pass to this one. Counts those that it does.
+// Of several functions: whether management lets packets pass to this one. Counts those that it does, but for
+// multicast ones, which may be of groups that it is not in.
 bool Receiver::comes_to(Time t, FunctionId f, const Packet& p) const {
   if (p.internal || blocks_.port.link() == LinkType::kEthernet) return true;
   if (!blocks_.vports.open(f)) {
-    blocks_.port.drop(t, p, DropReason::kLinkDown);
+    blocks_.port.drop_received(t, p, DropReason::kLinkDown);
     return false;
   }
-  blocks_.vports.received(f, p.dest_qpn == kMulticastQpn, Port::bytes_of(p), p.packets);
+  if (p.dest_qpn != kMulticastQpn) count_for(f, p);
   return true;
+}
+
+void Receiver::count_for(FunctionId f, const Packet& p) const {
+  blocks_.vports.received(f, p.dest_qpn == kMulticastQpn, blocks_.port.counted(Port::bytes_of(p), p.packets),
+                          p.packets);
 }
 
 // For one function.
@@ -204,6 +210,8 @@ bool Receiver::take_from_link(Time t, FunctionId f, PacketRef& packet) {
 }
 
 void Receiver::deliver_multicast(Time t, FunctionId f, FunctionId sender, const PacketRef& packet) {
+  const bool infiniband = !packet->internal && blocks_.port.link() == LinkType::kIb;
+  if (blocks_.vports.size() != 1 && infiniband) count_for(f, *packet);
   // A copy: a receiver's error handling may end up in detaching.
   const std::vector<std::uint32_t> list = *blocks_.steering[f].multicast(packet->dgid);
   for (const std::uint32_t qpn : list) {

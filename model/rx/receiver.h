@@ -61,6 +61,7 @@ class Receiver {
   void prefetch_next() const;
   bool takes_run(FunctionId f, const Packet& packet) const;
   bool comes_to(Time t, FunctionId f, const Packet& packet) const;
+  void count_for(FunctionId f, const Packet& p) const;
   bool take_from_link(Time t, FunctionId f, PacketRef& packet);
   void take_frame(Time t, FunctionId f, PacketRef& packet);
   void take_crossed(Time t, PacketRef& frame);

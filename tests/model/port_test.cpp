@@ -76,6 +76,18 @@ TEST_F(PortTest, NothingLeavesOrArrivesUnlessActive) {
   b.run_ns(10000);
   EXPECT_TRUE(b.received.empty());
   EXPECT_EQ(b.port.counters().tx_packets, 1u);
+  EXPECT_EQ(b.port.counters().tx_discards, 1u) << "the second one";
+  EXPECT_EQ(b.port.counters().rx_dropped, 1u) << "the first one, as it came back";
+}
+
+TEST_F(PortTest, CountersAreWithoutVcrc) {
+  b.port.transmit(sim_now(), packet());
+  b.run_ns(10000);
+  ASSERT_EQ(b.received.size(), 1u);
+  const std::uint32_t counted = Port::wire_bytes(*packet()) - prm::kVcrcBytes;
+  EXPECT_EQ(counted % 4, 0u);
+  EXPECT_EQ(b.port.counters().tx_bytes, counted);
+  EXPECT_EQ(b.port.counters().rx_bytes, counted);
 }
 
 TEST_F(PortTest, FaultsComeAsOftenAsAskedFor) {
