@@ -257,6 +257,7 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
 
 void Firmware::drop_objects() {
   const std::uint32_t changed = nic_vport_.differences(NicVport{});
+  manager().gsi_.subnet_admin().forget(function_.vport().gids.at(0));
   device_.drop_objects(function_.id());
   objects_.page_tracks.for_each([this](std::uint32_t, const PageTrackObject& track) {
     device_.dma().watch_pages(track.function, nullptr);

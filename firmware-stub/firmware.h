@@ -230,6 +230,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     a("state", state_);
     a("description", hca_vport_.description);
     a("cap_mask", hca_vport_.cap_mask);
+    if constexpr (Archive::kLoads)
+      if (a.version() < 19) hca_vport_.cap_mask = caps_of_18(hca_vport_.cap_mask);
     std::uint32_t nic_interface = health_.nic_interface();
     bool dma = device_.dma().enabled(function_.id());
     HCASIM_FIELDS(a, nic_interface, dma);

@@ -27,6 +27,7 @@ class Gsi : public sc_core::sc_module, private MadSender {
   bool take(Time t, const Packet& packet);
 
   const SubnetAdmin& subnet_admin() const { return subnet_admin_; }
+  SubnetAdmin& subnet_admin() { return subnet_admin_; }
   std::uint64_t performance_mads() const { return performance_mads_; }
 
   template <class Archive>

@@ -55,6 +55,8 @@ class HcaVport {
     a.lasting("watch", watch);
     a.lasting("description", description);
     a("cap_mask", cap_mask, kDefaultCaps);
+    if constexpr (Archive::kLoads)
+      if (a.version() < 19) cap_mask = caps_of_18(cap_mask);
   }
 
  private:

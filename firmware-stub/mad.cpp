@@ -84,6 +84,41 @@ T capped(std::uint64_t v) {
   return static_cast<T>(std::min<std::uint64_t>(v, static_cast<T>(~T{0})));
 }
 
+// What the port does, as PortInfo has it.
+struct LinkCan {
+  std::uint8_t width, speed, ext_speed;
+};
+LinkCan link_can(Firmware& fw) {
+  const Profile::Port& profile = fw.device().profile().port;
+  const unsigned speed = fw.options().generation->ib_speed(profile.ib_link_speed);
+  return {width_code(profile.ib_link_width), base_speed(speed), ext_speed(speed)};
+}
+
+// Enabled widths or speeds that are asked for; 0: no change. False: not all of them are supported.
+bool enable(std::uint8_t& enabled, std::uint8_t asked, std::uint8_t supported, std::uint8_t all) {
+  if (asked == 0) return true;
+  if (asked == all) asked = 0;
+  if ((asked & ~supported) != 0) return false;
+  enabled = asked;
+  return true;
+}
+
+bool read_link_settings(Firmware& fw, const PortInfo& i, PortAgent::LinkSettings& to) {
+  enum : std::uint8_t { kAllWidths = 0xff, kAllSpeeds = 0xf, kNoExtended = 30, kAllExtended = 31 };
+  const LinkCan can = link_can(fw);
+  const std::uint8_t ext = i.ext_speed_enabled & 0x1f;
+  const auto down_default = static_cast<std::uint8_t>(i.physical_state_default & 0xf);
+  if (down_default > static_cast<std::uint8_t>(PhysicalState::kPolling)) return false;
+  if (down_default != 0) to.down_default = down_default;
+  to.error_thresholds = i.error_thresholds;
+  if (ext == kNoExtended)
+    to.ext_speed_enabled = ext;
+  else if (!enable(to.ext_speed_enabled, ext, can.ext_speed, kAllExtended))
+    return false;
+  return enable(to.width_enabled, i.width_enabled, can.width, kAllWidths) &&
+         enable(to.speed_enabled, i.speed_active_enabled & 0xf, can.speed, kAllSpeeds);
+}
+
 std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   PortAgent& agent = m.fw.port();
   const std::uint16_t lid = i.lid;
@@ -92,6 +127,12 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   if (operational > lanes_code(VirtualLanes::kLanes)) return kMadBadField;
   const auto state = static_cast<std::uint8_t>(i.speed_supported_state & 0xf);
   if (state > static_cast<std::uint8_t>(PortState::kActive)) return kMadBadField;
+  // 0: no change; with the link it is not asked for more than that this goes down.
+  const auto physical = static_cast<std::uint8_t>(i.physical_state_default >> 4);
+  if (physical > static_cast<std::uint8_t>(PhysicalState::kDisabled)) return kMadBadField;
+  if (physical != 0 && state > static_cast<std::uint8_t>(PortState::kDown)) return kMadBadField;
+  PortAgent::LinkSettings settings = agent.link_settings();
+  if (!read_link_settings(m.fw, i, settings)) return kMadBadField;
   // 0: no change
   const unsigned mtu = i.neighbor_mtu_sm_sl >> 4;
   if (mtu > mtu_code(m.fw.device().profile().port.max_mtu)) return kMadBadField;
@@ -108,8 +149,12 @@ std::uint16_t set_port_info(Mad& m, const PortInfo& i) {
   if (operational != 0) lanes.operational = static_cast<std::uint8_t>(1u << (operational - 1));
   lanes.high_limit = i.vl_high_limit;
   agent.set_lanes(lanes);
+  agent.link_settings() = settings;
   // 0: no change
-  if (state != 0 && !agent.set_state(static_cast<PortState>(state))) return kMadBadField;
+  if (physical != 0)
+    agent.set_physical_state(static_cast<PhysicalState>(physical));
+  else if (state != 0 && !agent.set_state(static_cast<PortState>(state)))
+    return kMadBadField;
   if ((i.rereg_subnet_timeout & 0x80) != 0) agent.client_reregister();
   return kMadOk;
 }
@@ -125,9 +170,9 @@ std::uint16_t port_info(Mad& m) {
   const ManagementKey& guard = agent.management_key();
   const Port& port = m.fw.device().port();
   const Profile::Port& profile = m.fw.device().profile().port;
-  const unsigned link_speed = m.fw.options().generation->ib_speed(profile.ib_link_speed);
-  const std::uint8_t width = width_code(profile.ib_link_width), speed = base_speed(link_speed);
-  const std::uint8_t ext = ext_speed(link_speed);
+  const auto [width, speed, ext] = link_can(m.fw);
+  const PortAgent::LinkSettings& settings = agent.link_settings();
+  const auto enabled = [](std::uint8_t set, std::uint8_t supported) { return set != 0 ? set : supported; };
   const PortState state = m.fw.hca_vport().state(port.state());
   const bool up = state != PortState::kDown;
   PortInfo i{};
@@ -144,23 +189,29 @@ std::uint16_t port_info(Mad& m) {
   i.master_sm_lid = port.sm_lid;
   i.capability_mask = agent.cap_mask();
   i.local_port = 1;
-  i.width_enabled = i.width_supported = width;
+  i.width_supported = width;
+  i.width_enabled = enabled(settings.width_enabled, width);
   i.width_active = up ? width : 0;
   i.speed_supported_state = static_cast<std::uint8_t>(speed << 4 | static_cast<unsigned>(state));
-  i.physical_state_default = static_cast<std::uint8_t>((up ? 5 : 2) << 4 | 2);
+  i.physical_state_default = static_cast<std::uint8_t>(
+      static_cast<unsigned>(agent.physical_state(state)) << 4 |
+      enabled(settings.down_default, static_cast<std::uint8_t>(PhysicalState::kPolling)));
   i.m_key_protect_lmc = static_cast<std::uint8_t>(guard.protection(sim_now()) << 6 | (port.lmc & 7));
-  i.speed_active_enabled = static_cast<std::uint8_t>((up ? speed : 0) << 4 | speed);
+  i.speed_active_enabled =
+      static_cast<std::uint8_t>((up ? speed : 0) << 4 | enabled(settings.speed_enabled, speed));
   i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu()) << 4 | (port.sm_sl & 0xf));
   i.vl_cap_init_type = lanes_code(VirtualLanes::kLanes) << 4;
   i.vl_high_limit = port.lanes.high_limit;
   i.vl_arb_high_cap = i.vl_arb_low_cap = VirtualLanes::kEntries;
   i.init_reply_mtu_cap = mtu_code(profile.max_mtu);
   i.operational_vls = static_cast<std::uint8_t>(lanes_code(port.lanes.operational) << 4);
-  i.guid_cap = static_cast<std::uint8_t>(m.fw.function().vport().gids.size());
+  i.guid_cap = 1;  // no other entry of the table is ever used
   i.rereg_subnet_timeout = agent.subnet_timeout();
   i.resp_time = 16;
+  i.error_thresholds = settings.error_thresholds;
+  i.capability_mask2 = agent.cap_mask2();
   i.ext_speed_active_supported = static_cast<std::uint8_t>((up ? ext : 0) << 4 | ext);
-  i.ext_speed_enabled = ext;
+  i.ext_speed_enabled = enabled(settings.ext_speed_enabled, ext);
   store(m.data, i);
   return kMadOk;
 }
@@ -173,7 +224,12 @@ std::uint16_t pkey_table(Mad& m) {
     if (m.set) pkeys[first + i] = load<be16>(m.data + 2 * i);
     store(m.data + 2 * i, be16(pkeys[first + i]));
   }
-  if (m.set) m.fw.device().port_changed(prm::kPortPkey);
+  if (!m.set) return kMadOk;
+  // The port's: its functions have them in common.
+  Device& device = m.fw.device();
+  for (FunctionId f = 0; f < device.functions(); ++f)
+    if (Vport& vport = device.function(f).vport(); vport.guid != 0) vport.pkeys = pkeys;
+  device.port_changed(prm::kPortPkey);
   return kMadOk;
 }
 
@@ -219,10 +275,11 @@ std::uint16_t vl_arbitration(Mad& m) {
   return kMadOk;
 }
 
+// Nothing of it is to be written: the first entry is read-only, and there is no other (PortInfo:GUIDCap).
 std::uint16_t guid_info(Mad& m) {
   const auto& gids = m.fw.function().vport().gids;
   const std::size_t first = std::size_t{m.modifier} * kGuidsPerBlock;
-  if (m.set || first >= gids.size()) return kMadBadField;
+  if (first >= gids.size()) return kMadBadField;
   for (unsigned i = 0; i < kGuidsPerBlock; ++i) {
     const bool there = first + i < gids.size();
     if (there)
@@ -230,6 +287,15 @@ std::uint16_t guid_info(Mad& m) {
     else
       std::memset(m.data + 8 * i, 0, 8);
   }
+  return kMadOk;
+}
+
+// The vendor's: FDR10, which the port neither does nor may be told to.
+std::uint16_t mlnx_ext_port_info(Mad& m) {
+  enum : std::size_t { kStateChangeEnable = 3, kSpeedEnabled = 11, kBytes = 64 };
+  if (m.modifier > 1) return kMadBadField;
+  if (m.set && m.data[kStateChangeEnable] != 0 && m.data[kSpeedEnabled] != 0) return kMadBadField;
+  std::memset(m.data, 0, kBytes);
   return kMadOk;
 }
 
@@ -253,6 +319,8 @@ std::uint16_t subnet(Mad& m, std::uint16_t attribute) {
       return vl_arbitration(m);
     case kAttrGuidInfo:
       return guid_info(m);
+    case kAttrMlnxExtPortInfo:
+      return mlnx_ext_port_info(m);
     default:
       return kMadBadAttribute;
   }
@@ -309,7 +377,6 @@ void clear_selected(PortCounters& c, const PortCountersExtMad& asked) {
 }
 
 std::uint16_t performance(Mad& m, std::uint16_t attribute) {
-  const PortCounters c = counters_of(m.fw);
   switch (attribute) {
     case kAttrClassPortInfo: {
       if (m.set) return kMadBadAttribute;
@@ -324,21 +391,20 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       const auto asked = load<PortCountersMad>(m.data);
       if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
       if (m.set) clear_selected(m.fw, asked);
+      const PortCounters c = counters_of(m.fw);
       PortCountersMad i{};
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;
       i.counter_select2 = asked.counter_select2;
-      if (!m.set) {
-        i.link_downed = m.fw.options().vf ? 0 : capped<std::uint8_t>(m.fw.port().link_downed());
-        i.symbol_errors = capped<std::uint16_t>(c.symbol_errors);
-        i.rcv_errors = capped<std::uint16_t>(c.rx_errors);
-        i.xmit_discards = capped<std::uint16_t>(c.tx_discards);
-        i.xmit_data = capped<std::uint32_t>(c.tx_bytes / 4);
-        i.rcv_data = capped<std::uint32_t>(c.rx_bytes / 4);
-        i.xmit_packets = capped<std::uint32_t>(c.tx_packets);
-        i.rcv_packets = capped<std::uint32_t>(c.rx_packets);
-        i.xmit_wait = m.fw.options().vf ? 0 : capped<std::uint32_t>(m.fw.device().port().xmit_wait());
-      }
+      i.link_downed = m.fw.options().vf ? 0 : capped<std::uint8_t>(m.fw.port().link_downed());
+      i.symbol_errors = capped<std::uint16_t>(c.symbol_errors);
+      i.rcv_errors = capped<std::uint16_t>(c.rx_errors);
+      i.xmit_discards = capped<std::uint16_t>(c.tx_discards);
+      i.xmit_data = capped<std::uint32_t>(c.tx_bytes / 4);
+      i.rcv_data = capped<std::uint32_t>(c.rx_bytes / 4);
+      i.xmit_packets = capped<std::uint32_t>(c.tx_packets);
+      i.rcv_packets = capped<std::uint32_t>(c.rx_packets);
+      i.xmit_wait = m.fw.options().vf ? 0 : capped<std::uint32_t>(m.fw.device().port().xmit_wait());
       store(m.data, i);
       return kMadOk;
     }
@@ -346,19 +412,18 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       const auto asked = load<PortCountersExtMad>(m.data);
       if (asked.port_select > 1 && asked.port_select != 0xff) return kMadBadField;
       if (m.set) clear_selected(m.fw.device().port().counters_to_clear(), asked);
+      const PortCounters c = counters_of(m.fw);
       PortCountersExtMad i{};
       i.port_select = asked.port_select;
       i.counter_select = asked.counter_select;
-      if (!m.set) {
-        i.xmit_data = c.tx_bytes / 4;
-        i.rcv_data = c.rx_bytes / 4;
-        i.xmit_packets = c.tx_packets;
-        i.rcv_packets = c.rx_packets;
-        i.unicast_xmit = c.tx_packets - c.tx_multicast;
-        i.unicast_rcv = c.rx_packets - c.rx_multicast;
-        i.multicast_xmit = c.tx_multicast;
-        i.multicast_rcv = c.rx_multicast;
-      }
+      i.xmit_data = c.tx_bytes / 4;
+      i.rcv_data = c.rx_bytes / 4;
+      i.xmit_packets = c.tx_packets;
+      i.rcv_packets = c.rx_packets;
+      i.unicast_xmit = c.tx_packets - c.tx_multicast;
+      i.unicast_rcv = c.rx_packets - c.rx_multicast;
+      i.multicast_xmit = c.tx_multicast;
+      i.multicast_rcv = c.rx_multicast;
       store(m.data, i);
       return kMadOk;
     }
@@ -386,7 +451,7 @@ Answered answer_mad(Firmware& fw, std::uint8_t* mad, const Sender& sender) {
     if (!fw.options().vf) fw.traps().repress(header.tid);
     return Answered::kSilently;
   }
-  if (!subnet_class && header.mgmt_class != kClassPerf) {
+  if ((!subnet_class && header.mgmt_class != kClassPerf) || header.class_version != 1) {
     status = kMadBadClass;
   } else if (!method_ok || (m.set && fw.options().vf)) {  // the port is its manager's to change
     status = kMadBadMethod;

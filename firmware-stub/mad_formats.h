@@ -55,6 +55,7 @@ enum : std::uint16_t {
   kAttrSlToVl = 0x0017,
   kAttrVlArbitration = 0x0018,
   kAttrPortCountersExt = 0x001d,
+  kAttrMlnxExtPortInfo = 0xff90,
 };
 
 struct MadHeader {

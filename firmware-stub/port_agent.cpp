@@ -14,12 +14,16 @@ namespace hcasim::fw {
 namespace {
 constexpr std::uint16_t kDefaultEthMtu = 1522;  // bytes, with headers and FCS
 constexpr std::size_t kMostPeers = 1024;        // each answer goes over all of them
+constexpr std::ptrdiff_t kMostAtLid = 128;      // the port and as many virtual functions as a card may have
 constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a second
+constexpr Time kUntilAnswered = from_ns(10'000'000);  // a driver sends the answer to who is at the far end
 }  // namespace
 
 PortAgent::PortAgent(Device& device, const Options& options)
     : device_(device),
       options_(options),
+      disables_(
+          "port_disables", [this](Time, bool&) { set_disabled(true); }, device.faults()),
       lid_(options.lid != 0 ? options.lid : 1),
       sm_lid_(lid_),
       mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
@@ -57,8 +61,13 @@ void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
 
 void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid) {
   Vport& vport = function.vport();
-  std::fill(vport.pkeys.begin(), vport.pkeys.end(), std::uint16_t{0});
-  vport.pkeys.at(0) = kDefaultPkey;
+  const Vport& owner = device_.function(0).vport();
+  if (!function.physical() && owner.guid != 0) {
+    vport.pkeys = owner.pkeys;  // the port's
+  } else {
+    std::fill(vport.pkeys.begin(), vport.pkeys.end(), std::uint16_t{0});
+    vport.pkeys.at(0) = kDefaultPkey;
+  }
   vport.guid = guid;
   if (ethernet())
     for (unsigned i = 0; i < vport.mac.size(); ++i)
@@ -163,13 +172,28 @@ void PortAgent::learn(const Peer& function) {
   if (function.guid == 0 || function.lid == 0 || std::none_of(peers_.begin(), peers_.end(), at_lid)) return;
   for (FunctionId f = 0; f < device_.functions(); ++f)
     if (device_.function(f).vport().guid == function.guid) return;
+  // Behind the first of its LID, which is the port.
+  const auto learned = [this](std::vector<Peer>::iterator p) {
+    return std::any_of(peers_.begin(), p, [p](const Peer& other) { return other.lid == p->lid; });
+  };
   const auto known = std::find_if(peers_.begin(), peers_.end(),
                                   [&function](const Peer& p) { return p.guid == function.guid; });
-  if (known == peers_.end()) {
-    if (peers_.size() < kMostPeers) peers_.push_back(function);
-  } else if (std::any_of(peers_.begin(), known, [&known](const Peer& p) { return p.lid == known->lid; })) {
-    known->lid = function.lid;  // it has moved; a port has its LID from the subnet manager
+  if (known != peers_.end()) {
+    if (known->lid == function.lid || !learned(known)) return;
+    peers_.erase(known);  // it has moved; a port has its LID from the subnet manager
   }
+  // Who makes up GUIDs displaces those of his own port before others'.
+  const auto end = peers_.end();
+  if (std::count_if(peers_.begin(), end, at_lid) >= kMostAtLid) {
+    const auto port = std::find_if(peers_.begin(), end, at_lid);
+    peers_.erase(std::find_if(port + 1, end, at_lid));
+  } else if (peers_.size() >= kMostPeers) {
+    auto oldest = peers_.begin();
+    while (oldest != end && !learned(oldest)) ++oldest;
+    if (oldest == end) return;
+    peers_.erase(oldest);
+  }
+  peers_.push_back(function);
 }
 
 void PortAgent::set_admin(bool up) {
@@ -179,9 +203,40 @@ void PortAgent::set_admin(bool up) {
   if (on_admin_) on_admin_();
 }
 
+void PortAgent::set_disabled(bool disabled) {
+  if (disabled_ == disabled) return;
+  disabled_ = disabled;
+  follow();
+  if (on_admin_) on_admin_();
+}
+
+// Both ends see the link go and come: there is no training that would take time.
+void PortAgent::retrain() {
+  set_disabled(true);
+  set_disabled(false);
+}
+
+void PortAgent::set_physical_state(PhysicalState wanted) {
+  if (wanted == PhysicalState::kDisabled) {
+    if (!disabled_ && disables_.empty()) disables_.push(sim_now() + kUntilAnswered, true);
+    return;
+  }
+  disables_.clear();
+  disabled_ ? set_disabled(false) : retrain();
+}
+
+std::uint16_t PortAgent::cap_mask2() const {
+  enum : unsigned { kHdr = 0x40, kNdr = 0x80, kTwoLanes = 0x2 };  // PTYS
+  const Profile::Port& port = device_.profile().port;
+  const unsigned speed = options_.generation->ib_speed(port.ib_link_speed);
+  return static_cast<std::uint16_t>(((speed & kHdr) != 0 ? +kCap2Hdr : 0) |
+                                    ((speed & kNdr) != 0 ? +kCap2Ndr : 0) |
+                                    (port.ib_link_width == kTwoLanes ? +kCap2Width2x : 0));
+}
+
 void PortAgent::follow() {
   if (!running_) return;
-  const bool wanted = cable_ && admin_up_ && eth_link_.partner();
+  const bool wanted = cable_ && wants_link() && eth_link_.partner();
   const LinkMode* mode = wanted && ethernet() ? eth_link_.agreed() : nullptr;
   const bool up = wanted && (mode || !ethernet());
   const bool was_up = device_.port().state() != PortState::kDown;
@@ -215,10 +270,8 @@ bool PortAgent::set_state(PortState wanted) {
   const PortState now = device_.port().state();
   if (wanted == now) return true;
   switch (wanted) {
-    case PortState::kDown:  // the link trains again and comes back in INIT
-      if (now == PortState::kDown) return true;
-      move(PortState::kDown);
-      move(PortState::kInit);
+    case PortState::kDown:  // the link trains again
+      retrain();
       return true;
     case PortState::kArmed:
       if (now != PortState::kInit && now != PortState::kActive) return false;

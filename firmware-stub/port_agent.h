@@ -17,6 +17,7 @@
 #include "firmware-stub/options.h"
 #include "model/port/port.h"
 #include "model/state/fields.h"
+#include "model/timed_queue.h"
 
 namespace hcasim {
 class Device;
@@ -28,18 +29,29 @@ namespace hcasim::fw {
 // PortInfo:CapabilityMask (IBTA table 146)
 enum : std::uint32_t {
   kCapSm = 1u << 1,
+  kCapTrap = 1u << 3,
   kCapSlMap = 1u << 6,
   kCapSystemImageGuid = 1u << 11,
   kCapExtendedSpeeds = 1u << 14,
+  kCapMask2 = 1u << 15,
   kCapCm = 1u << 16,
   kCapSnmp = 1u << 17,
   kCapDeviceManagement = 1u << 19,
-  kCapVendorClass = 1u << 24,
+  kCapVendorClass = 1u << 20,
+  kCapMaskNotice = 1u << 22,
   kCapClientReregister = 1u << 25,
+  kCapOtherLocalChanges = 1u << 26,
 };
-constexpr std::uint32_t kDefaultCaps =
-    kCapSlMap | kCapSystemImageGuid | kCapExtendedSpeeds | kCapClientReregister;
+constexpr std::uint32_t kDefaultCaps = kCapTrap | kCapSlMap | kCapSystemImageGuid | kCapExtendedSpeeds |
+                                       kCapMask2 | kCapMaskNotice | kCapClientReregister |
+                                       kCapOtherLocalChanges;
+// Of a saved state from before version 19, which had fewer of them, and vendor classes at another bit.
+constexpr std::uint32_t caps_of_18(std::uint32_t mask) { return (mask & ~(1u << 24)) | kDefaultCaps; }
+// PortInfo:CapabilityMask2
+enum : std::uint16_t { kCap2Width2x = 1u << 4, kCap2Hdr = 1u << 5, kCap2Ndr = 1u << 10 };
 constexpr std::uint64_t kDefaultSubnetPrefix = 0xfe80000000000000ull;
+// PortInfo:PortPhysicalState; those up to kDisabled may be asked for.
+enum class PhysicalState : std::uint8_t { kSleep = 1, kPolling = 2, kDisabled = 3, kLinkUp = 5 };
 
 class PortAgent {
  public:
@@ -79,6 +91,20 @@ class PortAgent {
   // What a subnet manager writes (PortInfo, IBTA 14.2.5.6), with the events that follow.
   void set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl);
   bool set_state(PortState wanted);  // false: not a transition that a subnet manager may ask for
+  void set_physical_state(PhysicalState wanted);
+  // Shown as set; the link is the profile's.
+  struct LinkSettings {
+    // 0: what is supported
+    std::uint8_t width_enabled = 0, speed_enabled = 0, ext_speed_enabled = 0;
+    std::uint8_t down_default = 0;  // PhysicalState; 0: kPolling
+    std::uint8_t error_thresholds = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, width_enabled, speed_enabled, ext_speed_enabled, down_default, error_thresholds);
+    }
+  };
+  LinkSettings& link_settings() { return link_settings_; }
   void client_reregister();
   // Which lanes there are, and how they share the port.
   void set_lanes(const VirtualLanes& lanes);
@@ -104,8 +130,16 @@ class PortAgent {
   std::uint8_t subnet_timeout() const { return subnet_timeout_; }
   std::uint64_t subnet_prefix() const { return subnet_prefix_; }
   std::uint32_t cap_mask() const { return cap_mask_; }
+  std::uint16_t cap_mask2() const;
+  // With this state of the port's, or of a function's vport.
+  PhysicalState physical_state(PortState state) const {
+    if (state != PortState::kDown) return PhysicalState::kLinkUp;
+    return disabled_ ? PhysicalState::kDisabled : PhysicalState::kPolling;
+  }
   std::uint16_t mtu() const { return mtu_; }  // in force, bytes
   bool admin_up() const { return admin_up_; }
+  // By host and subnet manager.
+  bool wants_link() const { return admin_up_ && !disabled_; }
   bool cable_in() const { return cable_; }
   std::uint64_t link_downed() const { return link_downed_; }  // times
   void clear_link_downed() { link_downed_ = 0; }
@@ -123,7 +157,10 @@ class PortAgent {
     if constexpr (Archive::kLoads)
       a.check(beacon_end_ >= 0 && beacon_end_ <= kNever, "there is no such time");
     a("admin_up", admin_up_, true);
+    HCASIM_FIELDS_SINCE(19, a, disabled_, disables_, link_settings_);
     a("cap_mask", cap_mask_, kDefaultCaps);
+    if constexpr (Archive::kLoads)
+      if (a.version() < 19) cap_mask_ = caps_of_18(cap_mask_);
     a("subnet_prefix", subnet_prefix_, kDefaultSubnetPrefix);
     a.lasting("cable", cable_);
     a.lasting("lid", lid_);
@@ -137,6 +174,8 @@ class PortAgent {
  private:
   void follow();  // link state after cable, far end or PAOS changed
   void link_up(const LinkMode* mode);
+  void set_disabled(bool disabled);
+  void retrain();
   bool ethernet() const { return options_.link == Link::kEthernet; }
   void move(PortState to);
 
@@ -145,6 +184,9 @@ class PortAgent {
   bool running_ = false;
   bool cable_ = true;
   bool admin_up_ = true;
+  bool disabled_ = false;      // by PortPhysicalState
+  TimedQueue<bool> disables_;  // that are asked for
+  LinkSettings link_settings_;
   std::function<void()> on_admin_;
   std::function<void(PortState)> on_move_;
   std::uint16_t lid_, sm_lid_;  // IB: what the built-in subnet manager gives

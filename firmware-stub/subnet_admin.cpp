@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "firmware-stub/port_agent.h"
 #include "model/device.h"
@@ -16,7 +17,7 @@ constexpr std::uint32_t kHopsWithGrh =
     1;                                  // PathRecord.hop_limit: a GRH is needed, though no router is passed
 constexpr std::uint8_t kPathLife = 16;  // 4.096 us * 2^16: a quarter of a second
 constexpr std::uint16_t kFirstMlid = 0xc000;
-constexpr std::size_t kMostGroups = 4096, kMostTransfers = 16;
+constexpr std::size_t kMostGroups = 4096, kMostTransfers = 16, kMostRecords = 16384;
 constexpr std::uint8_t kValue = 0x3f;  // of a byte with a selector
 // RFC 4391: the broadcast group of the default partition, scope link-local.
 constexpr Gid kIpoibBroadcast{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
@@ -78,6 +79,11 @@ bool rate_suits(std::uint8_t have, std::uint8_t asked) {
 std::uint8_t exactly(std::uint8_t value) { return static_cast<std::uint8_t>(kExactly << 6 | value); }
 
 }  // namespace
+
+void SubnetAdmin::Answer::refuse(std::uint16_t why) {
+  status = why;
+  records = {};
+}
 
 template <class T>
 void SubnetAdmin::Answer::add(const T& record) {
@@ -228,11 +234,13 @@ std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
     const Vport& other = device_.function(f).vport();
     if (&other != &vport && other.guid != 0) list.push_back({other.gids.at(0), port.lid(), true});
   }
+  std::vector<bool> taken(std::size_t{1} << 16);  // LIDs
+  taken[port.lid()] = true;
   for (const PortAgent::Peer& p : agent_.peers()) {
     if (p.lid == 0) continue;
     Node peer{vport.gids.at(0), p.lid};
-    peer.shares_lid =
-        std::any_of(list.begin(), list.end(), [&p](const Node& other) { return other.lid == p.lid; });
+    peer.shares_lid = taken[p.lid];
+    taken[p.lid] = true;
     prm::store64(peer.gid.data() + 8, p.guid);
     list.push_back(peer);
   }
@@ -270,10 +278,13 @@ void SubnetAdmin::paths(const Request& request, Answer& answer) const {
       return false;
     return !request.asks(source ? R::kSlid : R::kDlid) || n.lid == (source ? wish.slid : wish.dlid);
   };
+  std::vector<Node> targets;
+  std::copy_if(list.begin(), list.end(), std::back_inserter(targets),
+               [&](const Node& n) { return matches(n, false); });
+  const bool get = request.header.mad.method == kMethodGet;
   for (const Node& from : list) {
     if (!matches(from, true)) continue;
-    for (const Node& to : list) {
-      if (!matches(to, false)) continue;
+    for (const Node& to : targets) {
       PathRecord path{};
       std::copy(to.gid.begin(), to.gid.end(), path.dgid);
       std::copy(from.gid.begin(), from.gid.end(), path.sgid);
@@ -287,7 +298,8 @@ void SubnetAdmin::paths(const Request& request, Answer& answer) const {
       path.life = exactly(kPathLife);
       if (from.shares_lid || to.shares_lid) path.flow_hop = kHopsWithGrh;
       answer.add(path);
-      if (request.header.mad.method == kMethodGet && request.asks(R::kDgid) && request.asks(R::kSgid)) return;
+      if (get && (answer.count() == 2 || (request.asks(R::kDgid) && request.asks(R::kSgid)))) return;
+      if (answer.count() > kMostRecords) return answer.refuse(kSaNoResources);
     }
   }
 }
@@ -457,13 +469,23 @@ void SubnetAdmin::leave(const Request& request, Answer& answer) {
   std::copy(member.begin(), member.end(), r.port_gid);
   r.scope_join = static_cast<std::uint8_t>(r.scope_join | at->second);
   answer.add(r);
-  Group& g = it->second;
-  if (at->second == 0) g.members.erase(at);
-  // Without a full member a group is no more.
-  const bool held = std::any_of(g.members.begin(), g.members.end(), [](const auto& m) {
-    return (m.second & (R::kFull | R::kSendOnlyFull)) != 0;
-  });
-  if (!held && !g.permanent) groups_.erase(it);
+  if (at->second == 0) it->second.members.erase(at);
+  if (!it->second.held()) groups_.erase(it);
+}
+
+// Without a full member a group is no more.
+bool SubnetAdmin::Group::held() const {
+  using R = McMemberRecord;
+  return permanent || std::any_of(members.begin(), members.end(), [](const auto& m) {
+           return (m.second & (R::kFull | R::kSendOnlyFull)) != 0;
+         });
+}
+
+void SubnetAdmin::forget(const Gid& member) {
+  for (auto it = groups_.begin(); it != groups_.end();) {
+    it->second.members.erase(member);
+    it = it->second.held() ? std::next(it) : groups_.erase(it);
+  }
 }
 
 // One record a group, without its members: only trusted requesters learn who they are.

@@ -46,9 +46,16 @@ class SubnetAdmin {
   std::uint64_t refused() const { return refused_; }  // of them
   std::size_t groups() const { return groups_.size(); }
 
+  // A function of the card has ended: it is in no group any more.
+  void forget(const Gid& member);
+
+  // The groups are the subnet's: those of other ports' members outlast the driver at this one, as nobody
+  // would have them join again.
   template <class Archive>
   void list_state(Archive& a) {
-    HCASIM_FIELDS(a, groups_, made_mgids_, transfers_);
+    a.lasting("groups", groups_);
+    a.lasting("made_mgids", made_mgids_);
+    HCASIM_FIELDS(a, transfers_);
     a.lasting("requests", requests_);
     a.lasting("refused", refused_);
   }
@@ -61,6 +68,8 @@ class SubnetAdmin {
     std::uint32_t sl_flow_hop = 0;
     bool permanent = false;               // IPoIB's broadcast group: there without members
     std::map<Gid, std::uint8_t> members;  // join state
+
+    bool held() const;
 
     template <class Archive>
     void list_state(Archive& a) {
@@ -83,6 +92,8 @@ class SubnetAdmin {
     std::size_t record_bytes = 0;
     std::vector<std::uint8_t> records;  // each padded to 8 bytes
 
+    std::size_t count() const { return record_bytes != 0 ? records.size() / record_bytes : 0; }
+    void refuse(std::uint16_t why);
     template <class T>
     void add(const T& record);
   };

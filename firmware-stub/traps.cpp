@@ -127,6 +127,7 @@ void Traps::put_change(std::uint8_t* data, What what) const {
   notice.issuer_lid = notice.lid = device_.port().lid();
   notice.local_changes = description ? 1 : 0;
   notice.capability_mask = agent_.cap_mask();
+  notice.capability_mask2 = agent_.cap_mask2();
   notice.changes = description ? LocalChangeNotice::kDescription : 0;
   std::memcpy(data, &notice, sizeof notice);
 }

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::uint32_t kWholeTable = 0xffff;
 enum : std::uint32_t { kSelectPortGuid = 1, kSelectNodeGuid = 2, kSelectPolicy = 4 };  // field_select
-constexpr std::uint32_t kPhysLinkUp = 5, kPhysPolling = 2;  // IBTA table 146, PortPhysicalState
 // What a driver may change of PortInfo:CapabilityMask: what software on the host provides.
 constexpr std::uint32_t kSettableCaps = kCapSm | kCapSnmp | kCapVendorClass | kCapDeviceManagement | kCapCm;
 
@@ -71,7 +70,7 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   const bool vf = of->options().vf;
   cmd.put<c::has_smi>(vf ? 0 : 1);
   cmd.put<c::grh_required>(vf ? 1 : 0);  // it shares the LID: its GID alone distinguishes it
-  cmd.put<c::port_physical_state>(port.state() == PortState::kDown ? kPhysPolling : kPhysLinkUp);
+  cmd.put<c::port_physical_state>(static_cast<std::uint32_t>(agent.physical_state(port.state())));
   cmd.put<c::port_state>(static_cast<std::uint32_t>(port.state()));
   cmd.put<c::vport_state>(static_cast<std::uint32_t>(vport.state(port.state())));
   // What management may choose, of others alone.
@@ -81,6 +80,7 @@ Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
   cmd.put<c::node_guid>(vport.node_guid);
   cmd.put<c::cap_mask1>(vf ? vport.cap_mask : agent.cap_mask());
   cmd.put<c::cap_mask1_field_select>(kSettableCaps);
+  cmd.put<c::cap_mask2>(agent.cap_mask2());
   cmd.put<c::lid>(port.lid());
   cmd.put<c::lmc>(port.lmc);
   if (!vf) {

@@ -90,7 +90,7 @@ bool hca::wants_link() const {
   if (settings.coupled && !firmware.port().running()) return false;
   const bool keep =
       settings.firmware.link == hcasim::fw::Link::kEthernet && settings.keep_link && !settings.coupled;
-  return !link_injected_down && (keep || firmware.port().admin_up());
+  return !link_injected_down && (keep || firmware.port().wants_link());
 }
 
 hcasim::wire::Wish hca::wish() const {

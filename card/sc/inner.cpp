@@ -278,7 +278,7 @@ WireIf::Station HcaModule::Inner::station() const {
 void HcaModule::Inner::admin_changed() {
   if (!wired_) return;
   const bool keep = parts_.settings.firmware.link == fw::Link::kEthernet && parts_.settings.keep_link;
-  outer_.wire_out->carrier(cable_in_ && (keep || firmware_.port().admin_up()));
+  outer_.wire_out->carrier(cable_in_ && (keep || firmware_.port().wants_link()));
 }
 
 void HcaModule::Inner::follow_carrier() {

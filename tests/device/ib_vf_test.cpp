@@ -7,6 +7,7 @@
 #include "ib_vf_rig.h"
 #include "prm/access_registers.h"
 #include "prm/vport_counters.h"
+#include "subnet_management.h"
 
 namespace hcasim {
 namespace {
@@ -121,7 +122,9 @@ TEST_F(IbVf, ItsPortFollowsThePolicy) {
   ASSERT_EQ(one->async_events().size(), 1u);
   EXPECT_EQ(one->async_events()[0].sub_type, prm::kPortDown);
   EXPECT_TRUE(two->async_events().empty());
+  const std::uint64_t discards = c.card.port().counters().tx_discards;
   EXPECT_FALSE(d.write(b, 2));  // nothing comes in ...
+  EXPECT_EQ(c.card.port().counters().tx_discards, discards) << "what comes in is no discard of what goes out";
   ASSERT_TRUE(modify(1, kPolicy, 0, kUp).ok());
   c.machine.advance(1'000'000);
   EXPECT_EQ(one->query_vport().must().get<Context::vport_state>(), 4u);
@@ -155,7 +158,8 @@ TEST_F(IbVf, HearsOfThePortAsFarAsItsPolicyGoes) {
     EXPECT_EQ(d->async_events()[1].sub_type, prm::kPortActive);
   }
   EXPECT_TRUE(down->async_events().empty());
-  // A subnet manager of another host takes the port through its states.
+  // Another one than the built-in subnet manager takes the port through its states, from which this one
+  // brings it back.
   EXPECT_TRUE(c.firmware.port().set_state(PortState::kDown));
   EXPECT_TRUE(c.firmware.port().set_state(PortState::kArmed));
   EXPECT_TRUE(c.firmware.port().set_state(PortState::kActive));
@@ -166,8 +170,8 @@ TEST_F(IbVf, HearsOfThePortAsFarAsItsPolicyGoes) {
     return list;
   };
   using List = std::vector<unsigned>;
-  EXPECT_EQ(heard(pf), (List{prm::kPortDown, prm::kPortActive, prm::kPortDown, prm::kPortInitialized,
-                             prm::kPortActive}));
+  EXPECT_EQ(heard(pf),
+            (List{prm::kPortDown, prm::kPortActive, prm::kPortDown, prm::kPortActive, prm::kPortActive}));
   EXPECT_EQ(heard(*up), (List{prm::kPortDown, prm::kPortActive, prm::kPortDown, prm::kPortActive}));
   EXPECT_TRUE(down->async_events().empty());
   // What is the port's, all are told.
@@ -297,6 +301,137 @@ TEST_F(IbVf, TrafficIsCountedForEach) {
   EXPECT_GE(received(1), before + End::kBytes);
   EXPECT_LT(received(0), of_pf + End::kBytes);  // acknowledges alone
   EXPECT_EQ(received(2), of_other);
+}
+
+// A datagram that comes in over the cable.
+PacketRef datagram(Card& card, std::uint32_t qpn) {
+  PacketRef p = PacketPool::make();
+  p->opcode = static_cast<std::uint8_t>(prm::BthOp::kSendOnly) | prm::bth::kUd;
+  p->slid = 9;
+  p->dlid = card.card.port().lid();
+  p->pkey = 0xffff;
+  p->dest_qpn = qpn;
+  p->src_qpn = 1;
+  p->qkey = 0x80010000;
+  p->has_grh = true;
+  p->payload_len = 256;
+  std::memset(p->data(), 0, p->payload_len);
+  return p;
+}
+
+TEST_F(IbVf, OnlyMembersCountWhatComesToTheirGroup) {
+  auto one = probed(1), two = probed(2);
+  bare::Pd pd(*one);
+  bare::Cq cq(*one);
+  bare::QpOptions ud;
+  ud.type = bare::QpType::kUd;
+  bare::Qp qp(*one, pd, cq, cq, ud);
+  bare::QpAttr attr;
+  attr.qkey = 0x80010000;
+  qp.connect(attr);
+  constexpr Gid kGroup{0xff, 0x12, 0x40, 0x1b, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5};
+  const auto of_group = [&](std::uint16_t opcode) {
+    using In = prm::attach_to_mcg_in;
+    Mailbox in(opcode, In::bytes);
+    in.set<In::qpn>(qp.qpn());
+    std::copy(kGroup.begin(), kGroup.end(), in.data() + In::multicast_gid::bit_off / 8);
+    EXPECT_TRUE(one->exec(in).ok());
+  };
+  of_group(prm::op::ATTACH_TO_MCG);
+  using Out = prm::query_vport_counter_out;
+  using In = prm::query_vport_counter_in;
+  const auto received = [&](std::uint32_t vport) {
+    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport);
+    return pf.exec(in, Out::bytes).must().get<Out::received_ib_multicast::packets>();
+  };
+  const auto before = received(1), of_other = received(2);
+  PacketRef p = datagram(c, 0xffffff);
+  p->dlid = 0xc001;
+  p->dgid = kGroup;
+  c.card.port().wire_receive(sim_now(), p);
+  c.machine.advance(1'000'000);
+  EXPECT_EQ(received(1), before + 1);
+  EXPECT_EQ(received(2), of_other);
+  of_group(prm::op::DETACH_FROM_MCG);
+}
+
+std::vector<std::uint16_t> pkeys_of(bare::Device& d) {
+  using In = prm::query_hca_vport_pkey_in;
+  using Out = prm::query_hca_vport_pkey_out;
+  std::vector<std::uint16_t> list;
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    Mailbox in(prm::op::QUERY_HCA_VPORT_PKEY, In::bytes);
+    const auto r = d.exec(in.set<In::pkey_index>(i), Out::bytes + 4).must();
+    list.push_back(static_cast<std::uint16_t>(prm::load32(r.out.data() + Out::bytes)));
+  }
+  return list;
+}
+
+// The subnet manager sets the port's partitions: those of all its functions, now and later.
+TEST_F(IbVf, PartitionsAreThePorts) {
+  enum : std::uint16_t { kPkeyTable = 0x16 };
+  using List = std::vector<std::uint16_t>;
+  auto one = probed(1);
+  EXPECT_EQ(pkeys_of(*one), (List{0xffff, 0, 0}));
+  bare::SmpData table(64);
+  prm::store32(table.data(), 0x7fff8001);
+  bare::smp(pf, true, kPkeyTable, 0, table);
+  EXPECT_EQ(pkeys_of(pf), (List{0x7fff, 0x8001, 0}));
+  EXPECT_EQ(pkeys_of(*one), (List{0x7fff, 0x8001, 0}));
+  auto two = probed(2);
+  EXPECT_EQ(pkeys_of(*two), (List{0x7fff, 0x8001, 0}));
+  one.reset();
+  two.reset();
+  pf.function_reset();
+  pf.probe();
+  EXPECT_EQ(pkeys_of(*probed(1)), (List{0xffff, 0, 0}));
+}
+
+// Whoever makes up GUIDs at a port of the neighbourhood takes room of that port alone.
+TEST_F(IbVf, NeighboursDoNotFillWhatTheManagerKnows) {
+  constexpr std::uint16_t kLid = 9, kOtherLid = 11;
+  constexpr std::uint64_t kPort = 0x0002c90300000100, kOtherPort = 0x0002c90300000200;
+  fw::PortAgent& agent = c.firmware.port();
+  const std::uint16_t own = c.card.port().lid();
+  agent.assign(own, own, {{kPort, kLid}, {kOtherPort, kOtherLid}});
+  const Gid sm = c.card.function(0).vport().gids.at(0);
+  const auto counter = [&](const char* name) {
+    for (const auto& counted : c.firmware.function(0).counters())
+      if (std::string(counted.name) == name) return counted.value;
+    return std::uint64_t{0};
+  };
+  const auto ask = [&](std::uint64_t guid, std::uint16_t lid, std::uint64_t tid = 1) {
+    PacketRef p = datagram(c, 1);
+    p->slid = lid;
+    p->sgid = p->dgid = sm;
+    prm::store64(p->sgid.data() + 8, guid);
+    std::uint8_t* mad = p->data();
+    mad[0] = 1;
+    mad[1] = 3;     // subnet administration
+    mad[2] = 2;     // its version
+    mad[3] = 0x12;  // GetTable
+    prm::store64(mad + 8, tid);
+    prm::store32(mad + 16, 0x35u << 16);  // PathRecord
+    c.card.port().wire_receive(sim_now(), p);
+    c.machine.advance(20'000);
+  };
+  const std::uint64_t requests = counter("fw_sa_requests"), refused = counter("fw_sa_refused");
+  ask(0x7777, kOtherLid);
+  EXPECT_EQ(counter("fw_sa_refused"), refused);
+  constexpr std::uint64_t kMany = 1100;
+  for (std::uint64_t guid = 1; guid <= kMany; ++guid) ask(guid << 32, kLid);
+  EXPECT_EQ(counter("fw_sa_requests"), requests + 1 + kMany);
+  const auto& peers = agent.peers();
+  const auto knows = [&](std::uint64_t guid) {
+    return std::any_of(peers.begin(), peers.end(), [&](const auto& p) { return p.guid == guid; });
+  };
+  EXPECT_EQ(std::count_if(peers.begin(), peers.end(), [&](const auto& p) { return p.lid == kLid; }), 128);
+  EXPECT_TRUE(knows(kPort) && knows(kMany << 32) && knows(0x7777));
+  EXPECT_FALSE(knows(1ull << 32));
+  // All paths between them are more than one answer is to have.
+  EXPECT_GT(counter("fw_sa_refused"), refused);
+  agent.assign(own, own, {});
 }
 
 TEST_F(IbVf, EndsWithItsManager) {

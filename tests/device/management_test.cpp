@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Management over the wire: SMPs of QP0 on VL15, while the ports are not ACTIVE and after; subnet
 // administration by the built-in subnet manager on QP1.
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -52,7 +53,7 @@ CommandResult mad_ifc(Device& device, const std::vector<std::uint8_t>& mad) {
 // What a subnet manager does, by PortInfo, with the end's own agent; with a key, the port has it from then
 // on.
 void set_port(Device& device, std::uint16_t lid, unsigned state, unsigned subnet_timeout = 0,
-              std::uint64_t key = 0, std::uint64_t key_before = 0) {
+              std::uint64_t key = 0, std::uint64_t key_before = 0, unsigned physical = 0) {
   std::vector<std::uint8_t> mad(kMad);
   mad[0] = mad[2] = 1;
   mad[1] = kSubn;
@@ -66,6 +67,7 @@ void set_port(Device& device, std::uint16_t lid, unsigned state, unsigned subnet
   mad[4] = mad[5] = 0;
   prm::store32(mad.data() + 64 + 16, std::uint32_t{lid} << 16 | 1);
   mad[64 + 32] = static_cast<std::uint8_t>((mad[64 + 32] & 0xf0) | state);
+  mad[64 + 33] = static_cast<std::uint8_t>(physical << 4);  // 0: no change
   mad[64 + 51] = static_cast<std::uint8_t>(subnet_timeout);
   prm::store64(mad.data() + 24, key_before);
   prm::store64(mad.data() + 64, key);
@@ -131,6 +133,40 @@ TEST_F(Smp, ByLidOnceThereIsOne) {
   set_port(b_->device, 9, kActive);
   EXPECT_TRUE(send(*b_, *a_, 5, 0));
   EXPECT_TRUE(send(*b_, *a_, kPermissive, 0));
+}
+
+// The link has two ends: with one of them the other goes down, too.
+TEST_F(Smp, BothEndsGoDown) {
+  const auto activate = [this] {
+    set_port(a_->device, 5, kArmed);
+    set_port(b_->device, 9, kArmed);
+    set_port(a_->device, 5, kActive);
+    set_port(b_->device, 9, kActive);
+  };
+  activate();
+  a_->device.clear_async_events();
+  b_->device.clear_async_events();
+  set_port(a_->device, 5, kDown);
+  wired_machine().advance(1'000'000);
+  for (Device* d : {&a_->device, &b_->device}) {
+    EXPECT_EQ(d->port_state(), kInit);
+    const auto& events = d->async_events();
+    EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                            [](const auto& e) { return e.sub_type == prm::kPortDown; }),
+              1);
+  }
+  EXPECT_TRUE(send(*a_, *b_, kPermissive, 0)) << "the subnet manager can go on";
+  activate();
+  constexpr unsigned kPolling = 2, kDisabled = 3;
+  set_port(a_->device, 5, 0, 0, 0, 0, kDisabled);
+  EXPECT_TRUE(send(*a_, *b_, kPermissive, 0)) << "the answer still leaves";
+  wired_machine().advance(50'000'000);
+  EXPECT_EQ(a_->device.port_state(), kDown);
+  EXPECT_EQ(b_->device.port_state(), kDown);
+  set_port(a_->device, 5, 0, 0, 0, 0, kPolling);
+  wired_machine().advance(1'000'000);
+  EXPECT_EQ(a_->device.port_state(), kInit);
+  EXPECT_EQ(b_->device.port_state(), kInit);
 }
 
 TEST_F(Smp, OnlyFromQpZeroToQpZero) {
@@ -452,6 +488,33 @@ TEST_P(Sa, PerformanceManagement) {
   EXPECT_FALSE(other().cq.ready());
 }
 
+// Members at other ports are not told to join again when the manager's own port has another driver.
+TEST_P(Sa, GroupsOutlastTheDriverAtTheManager) {
+  if (from_a_) return;
+  const auto own = asker().device.gid(0), theirs = other().device.gid(0);
+  Answer a = ask(kSet, 0x38, kCreate, join_record(own, 9, 1));
+  ASSERT_EQ(a.status, 0);
+  EXPECT_EQ(ask(kSet, 0x38, kJoin, join_record(theirs, 9, 1)).status, 0);
+  ASSERT_EQ(ask(kSet, 0x38, kCreate, join_record(theirs, 10, 1)).status, 0);
+  const std::uint32_t mlid = prm::load32(a.data.data() + 36) >> 16;
+  a_.reset();
+  {
+    Device device(wired_machine().function(kCableA));
+    device.function_reset();
+    device.probe();
+    ASSERT_TRUE(reaches(device, kActive));
+  }
+  a_ = open(kCableA, QpType::kQp1);
+  ASSERT_TRUE(reaches(a_->device, kActive));
+  a = ask(kGet, 0x38, 1, join_record(own, 9, 0));
+  EXPECT_EQ(a.status, 0);
+  EXPECT_EQ(prm::load32(a.data.data() + 36) >> 16, mlid);
+  EXPECT_EQ(ask(kGet, 0x38, 1, join_record(own, 10, 0)).status, 0x300) << "whose only member has gone";
+  EXPECT_EQ(ask(kDelete, 0x38, kJoin, join_record(theirs, 9, 1)).status, 0x200) << "so has this one";
+  EXPECT_EQ(ask(kDelete, 0x38, kJoin, join_record(own, 9, 1)).status, 0);
+  EXPECT_EQ(ask(kGet, 0x38, 1, join_record(own, 9, 0)).status, 0x300);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, Sa, ::testing::Bool());
 
 // The one end is a virtual function, of the card that has not the subnet manager.
@@ -513,7 +576,7 @@ INSTANTIATE_TEST_SUITE_P(Cable, SaOfFunctions, ::testing::Values(false));
 class SaAlone : public Sa {
  protected:
   void SetUp() override {}
-  void expect_speed(std::size_t hca, unsigned rate, unsigned extended) {
+  void expect_speed(std::size_t hca, unsigned rate, unsigned extended, unsigned mask2) {
     a_ = open(hca, QpType::kQp1);
     ASSERT_TRUE(reaches(a_->device, kActive));
     const Answer path = ask(kGet, 0x35, 0, {});
@@ -526,13 +589,17 @@ class SaAlone : public Sa {
     prm::store32(mad.data() + 16, 0x15u << 16);
     prm::store32(mad.data() + 20, 1);
     const auto r = mad_ifc(a_->device, mad).must();
-    EXPECT_EQ(r.out[prm::mad_ifc_out::response_mad_packet::bit_off / 8 + 64 + 62] >> 4, extended);
+    const std::uint8_t* info = r.out.data() + prm::mad_ifc_out::response_mad_packet::bit_off / 8 + 64;
+    EXPECT_EQ(info[62] >> 4, extended);
+    EXPECT_EQ(prm::load32(info + 60) >> 16, mask2);
+    using Port = prm::query_hca_vport_context_out::hca_vport_context;
+    EXPECT_EQ(a_->device.query_vport().must().get<Port::cap_mask2>(), mask2);
   }
 };
 
 TEST_P(SaAlone, RateOfTheSpeed) {
-  expect_speed(kNdr, 21, 8);
-  expect_speed(kNoNdr, 16, 2);
+  expect_speed(kNdr, 21, 8, 0x400);
+  expect_speed(kNoNdr, 16, 2, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Alone, SaAlone, ::testing::Values(true));

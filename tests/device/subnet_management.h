@@ -54,7 +54,8 @@ inline void arbitrate(Device& device, std::uint32_t block,
 inline void limit_high_lanes(Device& device, std::uint8_t limit) {
   SmpData info = smp(device, false, kPortInfo, 1);
   info[38] = limit;
-  info[32] &= 0xf0;  // the state stays
+  info[32] &= 0xf0;  // the states stay
+  info[33] = 0;
   smp(device, true, kPortInfo, 1, info);
 }
 

@@ -18,7 +18,8 @@ enum : std::uint16_t {
   kNodeInfo = 0x11,
   kGuidInfo = 0x14,
   kPortInfo = 0x15,
-  kPkeys = 0x16
+  kPkeys = 0x16,
+  kMlnxExtPortInfo = 0xff90
 };
 enum : std::uint16_t { kBadClass = 0x04, kBadMethod = 0x08, kBadAttribute = 0x0c, kBadField = 0x1c };
 
@@ -32,8 +33,8 @@ class Mads : public FirmwareTest {
     std::vector<std::uint8_t> data;
   };
   CommandResult send(std::uint8_t mgmt_class, std::uint8_t method, std::uint16_t attribute,
-                     std::uint32_t modifier, const std::vector<std::uint8_t>& data,
-                     std::uint8_t version = 1) {
+                     std::uint32_t modifier, const std::vector<std::uint8_t>& data, std::uint8_t version = 1,
+                     std::uint8_t class_version = 1) {
     Mailbox in(prm::op::MAD_IFC, In::bytes);
     in.set<In::op_mod>(trusted ? 1 : 0);
     in.set<In::remote_lid>(9);
@@ -41,7 +42,7 @@ class Mads : public FirmwareTest {
     std::uint8_t* mad = in.data() + In::mad::bit_off / 8;
     mad[0] = version;
     mad[1] = mgmt_class;
-    mad[2] = 1;
+    mad[2] = class_version;
     mad[3] = method;
     prm::store64(mad + 8, 0x1122334455667788);
     prm::store32(mad + 16, std::uint32_t{attribute} << 16);
@@ -56,6 +57,26 @@ class Mads : public FirmwareTest {
     const std::uint8_t* mad = r.out.data() + Out::response_mad_packet::bit_off / 8;
     EXPECT_EQ(prm::load64(mad + 8), 0x1122334455667788u) << "transaction ID";
     return {static_cast<std::uint16_t>(prm::load32(mad + 4) >> 16), mad[3], {mad + kData, mad + 256}};
+  }
+  // To be written again: without the physical state, as this cannot be asked for.
+  std::vector<std::uint8_t> port_info() {
+    std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+    info[kPhysicalAt] = 0;
+    return info;
+  }
+  static constexpr std::size_t kStateAt = 32, kPhysicalAt = 33;
+  std::uint16_t set_states(unsigned state, unsigned physical) {
+    std::vector<std::uint8_t> info = port_info();
+    prm::store32(info.data() + 16, 0x00420007);  // LID, SM LID
+    info[kStateAt] = static_cast<std::uint8_t>((info[kStateAt] & 0xf0) | state);
+    info[kPhysicalAt] = static_cast<std::uint8_t>(physical << 4);
+    return ask(kSubn, kSet, kPortInfo, 1, info).status;
+  }
+  unsigned physical() {
+    using Port = prm::query_hca_vport_context_out::hca_vport_context;
+    const unsigned shown = ask(kSubn, kGet, kPortInfo, 1).data[kPhysicalAt] >> 4;
+    EXPECT_EQ(dev().query_vport().must().get<Port::port_physical_state>(), shown);
+    return shown;
   }
 };
 
@@ -86,6 +107,68 @@ TEST_F(Mads, PortInfoAgreesWithTheVport) {
   EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 2).status, kBadField);
 }
 
+TEST_F(Mads, PortInfoSaysWhatThePortCanDo) {
+  using Set = prm::modify_hca_vport_context_in;
+  using Context = prm::query_hca_vport_context_out::hca_vport_context;
+  const auto mask = [this] { return prm::load32(ask(kSubn, kGet, kPortInfo, 1).data.data() + 20); };
+  // Traps, service levels, system image GUID, extended speeds, CapabilityMask2, notices of it and of other
+  // changes, client reregistration.
+  EXPECT_EQ(mask(), 0x0640c848u);
+  EXPECT_EQ(dev().query_vport().must().get<Context::cap_mask1>(), mask());
+  constexpr std::uint32_t kVendorClass = 1u << 20;
+  const auto set_vendor_class = [&](std::uint32_t value) {
+    Mailbox in(prm::op::MODIFY_HCA_VPORT_CONTEXT, Set::bytes);
+    in.set<Set::hca_vport_context::cap_mask1>(value);
+    in.set<Set::hca_vport_context::cap_mask1_field_select>(kVendorClass);
+    EXPECT_TRUE(dev().exec(in).ok());
+  };
+  set_vendor_class(kVendorClass);
+  EXPECT_EQ(mask(), 0x0650c848u);
+  set_vendor_class(0);
+  EXPECT_EQ(mask(), 0x0640c848u);
+}
+
+// Tools ask for it before anything else.
+TEST_F(Mads, ThereIsNoFdr10) {
+  const Answer a = ask(kSubn, kGet, kMlnxExtPortInfo, 1, std::vector<std::uint8_t>(64, 0xff));
+  EXPECT_EQ(a.status, 0);
+  EXPECT_EQ(std::vector<std::uint8_t>(a.data.begin(), a.data.begin() + 64), std::vector<std::uint8_t>(64));
+  EXPECT_EQ(ask(kSubn, kGet, kMlnxExtPortInfo, 2).status, kBadField);
+  std::vector<std::uint8_t> data(64);
+  data[3] = 1;  // StateChangeEnable
+  EXPECT_EQ(ask(kSubn, kSet, kMlnxExtPortInfo, 1, data).status, 0);
+  data[11] = 1;  // LinkSpeedEnabled
+  EXPECT_EQ(ask(kSubn, kSet, kMlnxExtPortInfo, 1, data).status, kBadField);
+}
+
+// The built-in subnet manager is there when the link has been taken down.
+TEST_F(Mads, ThePortComesBack) {
+  for (const auto& [state, physical_state] : {std::pair(1u, 0u), std::pair(0u, 2u), std::pair(0u, 1u)}) {
+    dev().clear_async_events();
+    EXPECT_EQ(set_states(state, physical_state), 0);
+    machine().advance(1'000'000);
+    EXPECT_EQ(dev().port_state(), 4u) << physical_state;
+    const auto& events = dev().async_events();
+    EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                            [](const auto& e) { return e.sub_type == prm::kPortDown; }),
+              1)
+        << physical_state;
+  }
+  EXPECT_EQ(set_states(0, 3), 0);
+  EXPECT_EQ(set_states(0, 2), 0);  // before it has come to that
+  machine().advance(50'000'000);
+  EXPECT_EQ(dev().port_state(), 4u);
+  EXPECT_EQ(set_states(0, 3), 0);
+  machine().advance(50'000'000);
+  EXPECT_EQ(dev().port_state(), 1u);
+  EXPECT_EQ(physical(), 3u) << "Disabled";
+  EXPECT_EQ(set_states(1, 0), 0) << "down already";
+  EXPECT_EQ(dev().port_state(), 1u);
+  EXPECT_EQ(set_states(0, 2), 0);
+  EXPECT_EQ(dev().port_state(), 4u);
+  EXPECT_EQ(physical(), 5u);
+}
+
 TEST_F(Mads, PkeyTableAndGuids) {
   const Answer p = ask(kSubn, kGet, kPkeys, 0);
   EXPECT_EQ(p.status, 0);
@@ -95,6 +178,11 @@ TEST_F(Mads, PkeyTableAndGuids) {
   EXPECT_EQ(ask(kSubn, kGet, kPkeys, 0xffff).status, kBadField);
   EXPECT_EQ(ask(kSubn, kGet, kGuidInfo, 0).status, 0);
   EXPECT_EQ(ask(kSubn, kGet, kGuidInfo, 1).status, kBadField);
+  EXPECT_EQ(port_info()[50], 1) << "GUIDCap";
+  const std::vector<std::uint8_t> guids = ask(kSubn, kGet, kGuidInfo, 0).data;
+  const Answer written = ask(kSubn, kSet, kGuidInfo, 0, std::vector<std::uint8_t>(64, 7));
+  EXPECT_EQ(written.status, 0);
+  EXPECT_EQ(written.data, guids) << "the first is read-only";
   EXPECT_EQ(ask(kSubn, kGet, kGuidInfo, 0xffffffff).status, kBadField);
 }
 
@@ -129,8 +217,14 @@ TEST_F(Mads, CountersAreTakenBackAsSelected) {
     wr.sges = {{mr.start(), mr.key(), 1024}};
     wr.raddr = mr.start() + 1024;
     wr.rkey = mr.key();
+    const auto sent_words = [this] {
+      return prm::load64(ask(kPerf, kGet, kExtended, 0, {0, 1}).data.data() + 8);
+    };
+    const std::uint64_t before = sent_words();
     qp.post(wr);
     ASSERT_FALSE(cq.wait_one().error());
+    // LRH to ICRC of the WRITE and of its acknowledge, in units of four bytes
+    EXPECT_EQ(sent_words() - before, (8u + 12 + 16 + 1024 + 4) / 4 + (8 + 12 + 4 + 4) / 4);
   }
   const auto select = [this](std::uint16_t attribute, std::uint16_t mask) {
     std::vector<std::uint8_t> data(64);
@@ -145,7 +239,9 @@ TEST_F(Mads, CountersAreTakenBackAsSelected) {
   ASSERT_GT(downed(), 0u);
   ASSERT_GT(counter(kXmitPackets), 0u);
   const std::uint32_t data = counter(kXmitData), packets = counter(kRcvPackets);
-  select(kCounters, 1 << 2);
+  const auto answer = select(kCounters, 1 << 2);
+  EXPECT_EQ(answer[7], 0u);
+  EXPECT_EQ(prm::load32(answer.data() + kXmitData), data) << "what has not been selected";
   EXPECT_EQ(downed(), 0u);
   EXPECT_EQ(counter(kXmitData), data);
   select(kCounters, 1 << 13 | 1 << 14);
@@ -169,6 +265,11 @@ TEST_F(Mads, WhatIsNotAnswered) {
   EXPECT_EQ(ask(kSubn, 0x55, kNodeInfo).status, kBadMethod);
   EXPECT_EQ(ask(0x77, kGet, kNodeInfo).status, kBadClass);
   EXPECT_STATUS(send(kSubn, kGet, kNodeInfo, 0, {}, 9), CmdStatus::kBadPkt);
+  for (const std::uint8_t kind : {kSubn, kPerf}) {
+    const auto r = send(kind, kGet, kNodeInfo, 0, {}, 1, 2).must();
+    EXPECT_EQ(prm::load32(r.out.data() + Out::response_mad_packet::bit_off / 8 + 4) >> 16, kBadClass)
+        << "version of class " << unsigned{kind};
+  }
   Mailbox in(prm::op::MAD_IFC, In::bytes);
   EXPECT_STATUS(dev().exec(in.set<In::port>(2), Out::bytes), CmdStatus::kBadParam);
 }
@@ -189,7 +290,7 @@ TEST_F(ForeignSm, BringsThePortUp) {
   EXPECT_EQ(dev().query_vport().must().get<prm::query_hca_vport_context_out::hca_vport_context::has_smi>(),
             1u);
   dev().clear_async_events();
-  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  std::vector<std::uint8_t> info = port_info();
   prm::store32(info.data() + 16, 0x00420007);  // LID 0x42, SM LID 7
   info[32] = (info[32] & 0xf0) | 3;            // ARMED
   EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, 0);
@@ -211,7 +312,7 @@ TEST_F(ForeignSm, BringsThePortUp) {
 TEST_F(ForeignSm, SetsTheVirtualLanes) {
   enum : std::uint16_t { kSlToVl = 0x17, kVlArbitration = 0x18 };
   constexpr std::uint32_t kLow = 1u << 16, kHigh = 3u << 16;
-  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  std::vector<std::uint8_t> info = port_info();
   EXPECT_EQ(info[37] >> 4, 3) << "VLCap: VL0-3";
   EXPECT_EQ(info[43] >> 4, 3) << "OperationalVLs";
   EXPECT_EQ(info[39], 8) << "VLArbHighCap";
@@ -254,7 +355,7 @@ TEST_F(ForeignSm, ChoosesTheMtu) {
     const auto r = dev().access_register(prm::reg::kPmtu, false, pmtu).must();
     return prm::get<prm::pmtu_reg::oper_mtu>(r.out.data() + prm::access_register_out::bytes);
   };
-  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  std::vector<std::uint8_t> info = port_info();
   EXPECT_EQ(info[36] >> 4, 5);
   prm::store32(info.data() + 16, 0x00420007);
   info[36] = 4 << 4;
@@ -270,7 +371,7 @@ TEST_F(ForeignSm, ChoosesTheMtu) {
 }
 
 TEST_F(ForeignSm, AnotherPrefixOfAPortInUseIsTold) {
-  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  std::vector<std::uint8_t> info = port_info();
   prm::store32(info.data() + 16, 0x00420007);
   prm::store64(info.data() + 8, 0xfe800000000000aa);
   dev().clear_async_events();
@@ -291,8 +392,65 @@ TEST_F(ForeignSm, AnotherPrefixOfAPortInUseIsTold) {
   EXPECT_EQ(set(4), 1);
 }
 
+TEST_F(ForeignSm, TakesTheLinkDown) {
+  const auto bring_up = [this] {
+    EXPECT_EQ(set_states(3, 0), 0);
+    EXPECT_EQ(set_states(4, 0), 0);
+    EXPECT_EQ(dev().port_state(), 4u);
+  };
+  bring_up();
+  EXPECT_EQ(set_states(0, 3), 0);
+  EXPECT_EQ(dev().port_state(), 4u) << "until the answer is on its way";
+  machine().advance(50'000'000);
+  EXPECT_EQ(dev().port_state(), 1u);
+  EXPECT_EQ(physical(), 3u);
+  EXPECT_EQ(set_states(0, 2), 0);
+  EXPECT_EQ(dev().port_state(), 2u);
+  EXPECT_EQ(physical(), 5u);
+  for (const auto& [state, physical_state] : {std::pair(1u, 0u), std::pair(0u, 2u), std::pair(1u, 2u)}) {
+    bring_up();
+    EXPECT_EQ(set_states(state, physical_state), 0);
+    EXPECT_EQ(dev().port_state(), 2u);
+  }
+  for (unsigned bad = 4; bad < 16; ++bad) EXPECT_EQ(set_states(0, bad), kBadField) << bad;
+  EXPECT_EQ(set_states(3, 2), kBadField) << "armed without a link";
+  EXPECT_EQ(dev().port_state(), 2u);
+}
+
+// What a subnet manager has written it finds again, or would write it at each sweep.
+TEST_F(ForeignSm, FindsWhatItHasSet) {
+  enum : std::size_t { kWidth = 29, kSpeed = 35, kThresholds = 53, kExtSpeed = 63 };
+  std::vector<std::uint8_t> info = port_info();
+  prm::store32(info.data() + 16, 0x00420007);
+  info[kStateAt] &= 0xf0;
+  const auto set = [&](std::size_t at, std::uint8_t value) {
+    std::vector<std::uint8_t> changed = info;
+    changed[at] = value;
+    return ask(kSubn, kSet, kPortInfo, 1, changed).status;
+  };
+  const auto get = [&](std::size_t at) { return port_info()[at]; };
+  EXPECT_EQ(set(kThresholds, 0x88), 0);
+  EXPECT_EQ(get(kThresholds), 0x88);
+  EXPECT_EQ(set(kPhysicalAt, 1), 0) << "LinkDownDefaultState";
+  EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[kPhysicalAt] & 0xf, 1);
+  EXPECT_EQ(set(kPhysicalAt, 3), kBadField);
+  for (const std::uint8_t same : {std::uint8_t{0}, std::uint8_t{0xff}, std::uint8_t{2}}) {
+    EXPECT_EQ(set(kWidth, same), 0);
+    EXPECT_EQ(get(kWidth), 2);
+  }
+  EXPECT_EQ(set(kWidth, 1), kBadField);
+  EXPECT_EQ(set(kSpeed, 0xf), 0);
+  EXPECT_EQ(set(kSpeed, 1), kBadField);
+  EXPECT_EQ(set(kExtSpeed, 30), 0);
+  EXPECT_EQ(get(kExtSpeed), 30) << "no extended ones";
+  EXPECT_EQ(set(kExtSpeed, 31), 0);
+  EXPECT_EQ(get(kExtSpeed), 2);
+  EXPECT_EQ(set(kExtSpeed, 8), kBadField);
+  EXPECT_EQ(set(kPhysicalAt, 2), 0);
+}
+
 TEST_F(ForeignSm, NoActiveWithoutArmed) {
-  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  std::vector<std::uint8_t> info = port_info();
   prm::store32(info.data() + 16, 0x00420007);
   info[32] = (info[32] & 0xf0) | 4;
   EXPECT_EQ(ask(kSubn, kSet, kPortInfo, 1, info).status, kBadField);
@@ -304,7 +462,7 @@ TEST_F(ForeignSm, NoActiveWithoutArmed) {
 TEST_F(ForeignSm, ThePortsKeyKeepsOthersOut) {
   constexpr std::uint64_t kKey = 0x1122334455667788, kOther = 5;
   constexpr unsigned kLease = 2;  // s
-  std::vector<std::uint8_t> info = ask(kSubn, kGet, kPortInfo, 1).data;
+  std::vector<std::uint8_t> info = port_info();
   prm::store32(info.data() + 16, 0x00420007);
   info[32] = (info[32] & 0xf0) | 3;
   const auto protect = [&](unsigned level) {
