@@ -45,6 +45,7 @@ looks() {
   try smpquery nodedesc "$other_lid" && has 'Node Description'
   try smpquery pkeys "$other_lid" && has 0xffff
   try smpquery guidinfo "$other_lid"
+  show=y try ibportstate "$other_lid" 1 && has 'LinkState:.*Active' && has 'PhysLinkState:.*LinkUp'
   show=y try ibnetdiscover && has 'lid '"$lid"' ' && has 'lid '"$other_lid"' '
   [[ $(grep -c '^Ca' /tmp/out) == 2 ]] || fail "ibnetdiscover does not see two nodes"
   try ibhosts && [[ $(grep -c '^Ca' /tmp/out) == 2 ]] || fail "ibhosts does not see two nodes"
@@ -76,6 +77,13 @@ if [[ $side == a ]]; then
   note "the subnet manager knows the new description"
 fi
 barrier description
+
+# A link that is taken down at one end is down at both; the subnet manager finds it again.
+is_active() { [[ $(state) == *ACTIVE* ]]; }
+if [[ $side == a ]]; then show=y try ibportstate "$other_lid" 1 reset; fi
+barrier reset
+within 60 is_active
+barrier active
 
 ibping_answers() { ibping -c 1 "$other_lid" 2>/dev/null | grep -q '1 packets transmitted, 1 received'; }
 for client in a b; do
