@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -118,8 +117,8 @@ void Rings::forget_file() {
   file_ = -1;
 }
 
-std::size_t Rings::unread() {
-  const std::uint64_t read = out_.shared->read.load(std::memory_order_acquire);
+std::size_t Rings::unread(std::memory_order order) {
+  const std::uint64_t read = out_.shared->read.load(order);
   // The reader goes forward, and not beyond what it was given.
   if (read < out_.other || read > out_.at)
     broken_ = true;
@@ -127,6 +126,8 @@ std::size_t Rings::unread() {
     out_.other = read;
   return static_cast<std::size_t>(out_.at - out_.other);
 }
+
+std::size_t Rings::unread() { return unread(std::memory_order_acquire); }
 
 std::size_t Rings::room() { return kBytes - unread(); }
 
@@ -139,8 +140,9 @@ bool Rings::publish() {
 }
 
 bool Rings::wait_for_room() {
+  // In one order with the flag, as in sleep(): free_taken() writes the position, then reads the flag.
   out_.shared->writer_waits.store(1, std::memory_order_seq_cst);
-  if (room() == 0) return true;
+  if (unread(std::memory_order_seq_cst) >= kBytes) return true;
   out_.shared->writer_waits.store(0, std::memory_order_relaxed);
   return false;
 }

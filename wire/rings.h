@@ -13,6 +13,7 @@
 #ifndef HCASIM_WIRE_RINGS_H
 #define HCASIM_WIRE_RINGS_H
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -88,6 +89,7 @@ class Rings {
   };
 
   Rings(int file, bool maker) : file_(file), maker_(maker) {}
+  std::size_t unread(std::memory_order order);
   bool map(std::string& why);
 
   int file_;
