@@ -42,6 +42,7 @@ constexpr std::uint32_t kBlockMagic = 0x314b4c42, kEndMagic = 0x31444e45;  // "B
 constexpr std::uint32_t kBlockRecords = 8192;       ///< a block is cut at this many records
 constexpr std::uint32_t kBlockBytes = 256 * 1024;   ///< or when it holds so many bytes
 constexpr std::uint32_t kMaxRaw = 4 * 1024 * 1024;  ///< a reader refuses larger blocks
+constexpr std::uint32_t kMaxRecords = 1024 * 1024;  ///< or blocks of more: a series has few bytes for many
 constexpr std::uint32_t kMaxHeader = 1024 * 1024;
 constexpr std::uint16_t kSeriesMark = 0x7f, kEvenMark = 0x7e, kAgainMark = 0x7d;  ///< no point has them
 constexpr unsigned kMostSeries = 64;                                              ///< records of a series

@@ -84,7 +84,9 @@ bool Reader::load_block() {
     warn("no block " + at + ": the file is damaged from there on");
     return false;
   }
-  if (raw > format::kMaxRaw || stored > static_cast<std::uint64_t>(size_) ||
+  // What cannot be compressed becomes longer, by little.
+  if (raw > format::kMaxRaw || stored > format::kMaxRaw + format::kMaxRaw / 8 ||
+      stored > static_cast<std::uint64_t>(size_) || count > format::kMaxRecords ||
       count > std::uint64_t{raw} * format::kMostSeries) {
     warn("impossible sizes in the block header " + at);
     return false;

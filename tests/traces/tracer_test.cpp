@@ -2,11 +2,13 @@
 #include "traces/tracer.h"
 
 #include <gtest/gtest.h>
+#include <libdeflate.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <set>
 
@@ -382,6 +384,58 @@ TEST(Reader, RefusesWhatIsNoTrace) {
     EXPECT_NE(got.error, "");
   }
   EXPECT_NE(read_all("/no/such").error, "");
+}
+
+std::string block(std::uint32_t records, const std::string& raw) {
+  std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> c(libdeflate_alloc_compressor(6),
+                                                                             libdeflate_free_compressor);
+  std::string packed(libdeflate_deflate_compress_bound(c.get(), raw.size()), 0);
+  packed.resize(libdeflate_deflate_compress(c.get(), raw.data(), raw.size(), packed.data(), packed.size()));
+  std::string out;
+  for (const std::size_t word : {std::size_t{format::kBlockMagic}, std::size_t{records}, raw.size(),
+                                 packed.size(), std::size_t{libdeflate_crc32(0, raw.data(), raw.size())}})
+    format::put_u32(out, static_cast<std::uint32_t>(word));
+  return out + packed;
+}
+
+// Blocks of few bytes that would take much memory.
+TEST(Reader, RefusesBlocksThatNoSinkWrites) {
+  TempFile f;
+  {
+    Tracer t;
+    std::string err;
+    ASSERT_TRUE(t.open(f.path(), &err));
+  }
+  std::string head = f.bytes();
+  head.resize(20 + format::get_u32(reinterpret_cast<const std::uint8_t*>(head.data()) + 16));
+  constexpr unsigned kFollow = format::kMostSeries - 1;
+  const auto of_series = [&](std::uint32_t series) {
+    std::string raw;
+    format::Coder coder;
+    Record r;
+    r.point = static_cast<std::uint16_t>(Point::kChecked);
+    std::uint8_t room[format::Coder::kMost + (kFollow + 3) * format::kMaxVarint];
+    for (std::uint32_t i = 0; i < series; ++i)
+      raw.append(reinterpret_cast<char*>(room),
+                 static_cast<std::size_t>(coder.encode_even(r, 0, 0, kFollow, room) - room));
+    return block(series * format::kMostSeries, raw);
+  };
+  constexpr std::uint32_t kMost = format::kMaxRecords / format::kMostSeries;
+  f.write(head + of_series(kMost));
+  Read got = read_all(f.path());
+  EXPECT_EQ(got.records.size(), format::kMaxRecords);
+  EXPECT_EQ(got.warning.find("impossible sizes"), std::string::npos) << got.warning;
+  f.write(head + of_series(kMost + 1));
+  got = read_all(f.path());
+  EXPECT_EQ(got.records.size(), 0u);
+  EXPECT_NE(got.warning.find("impossible sizes"), std::string::npos) << got.warning;
+  std::string sparse = head + of_series(1);
+  constexpr std::uint32_t kStored = 16u << 20;
+  for (unsigned i = 0; i < 4; ++i) sparse[head.size() + 12 + i] = static_cast<char>(kStored >> 8 * i & 0xff);
+  f.write(sparse);
+  ASSERT_EQ(truncate(f.path().c_str(), 2 * off_t{kStored}), 0);
+  got = read_all(f.path());
+  EXPECT_NE(got.warning.find("impossible sizes"), std::string::npos) << got.warning;
 }
 
 TEST(Reader, SurvivesDamage) {
