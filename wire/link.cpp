@@ -15,7 +15,6 @@ namespace hcasim::wire {
 
 namespace {
 
-constexpr std::int64_t kKeepalive = 2 * kSecond;           // sent after this long without traffic
 constexpr std::int64_t kSilence = 15 * kSecond;            // after which the peer is given up
 constexpr std::int64_t kHeldRetry = kSecond / 100;         // between looks for what a held link has read
 constexpr std::size_t kFlushAt = std::size_t{256} << 10;   // bytes from which on no flush() is awaited
@@ -233,7 +232,8 @@ std::int64_t Link::Impl::poll_once() {
     check_file();
     if (acceptor.is_open() && connection_pending()) accept_all();
   }
-  if (state == State::kIdle && now >= deadline) find_peer();
+  // A machine that stands still is found by the other one, which it could not answer.
+  if (state == State::kIdle && now >= deadline && !held) find_peer();
   if (state == State::kConnecting) {
     finish_connect();
     if (state == State::kConnecting && now >= deadline) {
@@ -247,6 +247,7 @@ std::int64_t Link::Impl::poll_once() {
          read_bytes < kReadAtOnce && read()) {
   }
   if (through_memory && !coupled_up()) poll_memory(looked);
+  if (state == State::kGreeting && held) go_on_greeting();
   if (state == State::kGreeting && now >= deadline) {
     close(kWarning, "what has connected says nothing; closed", "no hello came", kLongRetry);
   }
@@ -268,6 +269,10 @@ std::int64_t Link::Impl::poll_once() {
       return kNever;
     case State::kListening:
       return now + kSecond;
+    case State::kIdle:
+      return held ? std::max(deadline, now + kRetry) : deadline;
+    case State::kGreeting:
+      return held ? now + kKeepalive : deadline;
     default:
       return deadline;
   }

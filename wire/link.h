@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One end of a wire to another process. The first process listens, the second one connects; when the
-// connection is lost, both try again. Nothing here blocks and there is no thread: the owner watches the file
-// descriptors that wire_watch() names, and calls poll() when one is ready or at the time that poll()
-// returned.
+// connection is lost, both try again. The owner watches the file descriptors that wire_watch() names, and
+// calls poll() when one is ready or at the time that poll() returned. Nothing blocks, but for the constructor
+// while it looks up a name: one that is not found then is looked for again by a thread.
 #ifndef HCASIM_WIRE_LINK_H
 #define HCASIM_WIRE_LINK_H
 

@@ -11,9 +11,13 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <system_error>
+#include <thread>
 
 #include "wire/link_impl.h"
 
@@ -22,6 +26,7 @@ namespace hcasim::wire {
 namespace {
 
 constexpr std::int64_t kGreeting = 5 * kSecond;  // time limit for its hello
+constexpr std::int64_t kLookAtLookup = kSecond / 20;
 constexpr int kSocketBuffer = 4 << 20;
 
 bool no_listener(const error_code& ec) {
@@ -47,6 +52,19 @@ std::string text_of(const Stream::endpoint& at) {
   return (tcp.address().is_v6() ? "[" + host + "]" : host) + ":" + std::to_string(tcp.port());
 }
 
+std::vector<Stream::endpoint> endpoints(const Address& address, error_code& ec) {
+  if (!address.tcp) return {asio::local::stream_protocol::endpoint(address.path)};
+  const asio::ip::address numeric = asio::ip::make_address(address.host, ec);
+  if (!ec) return {asio::ip::tcp::endpoint(numeric, address.port)};
+  std::vector<Stream::endpoint> list;
+  asio::io_context io{1};
+  asio::ip::tcp::resolver resolver(io);
+  for (const auto& entry : resolver.resolve(address.host, std::to_string(address.port), ec)) {
+    list.emplace_back(entry.endpoint());
+  }
+  return list;
+}
+
 std::optional<FileId> socket_file(const std::string& path) {
   struct stat s {};
   if (lstat(path.c_str(), &s) != 0 || !S_ISSOCK(s.st_mode)) return std::nullopt;
@@ -55,12 +73,49 @@ std::optional<FileId> socket_file(const std::string& path) {
 
 }  // namespace
 
+struct Link::Impl::Lookup {
+  void run(const Address& address) noexcept {
+    std::vector<Stream::endpoint> found;
+    error_code ec;
+    try {
+      found = endpoints(address, ec);
+    } catch (const boost::system::system_error& e) {
+      ec = e.code();
+    } catch (...) {
+      ec = asio::error::no_memory;
+    }
+    finish(std::move(found), ec);
+  }
+  void finish(std::vector<Stream::endpoint> found, const error_code& ec) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    found_ = std::move(found);
+    ec_ = ec;
+    done_ = true;
+  }
+  // False: it goes on.
+  bool take(std::vector<Stream::endpoint>& found, error_code& ec) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!done_) return false;
+    found = std::move(found_);
+    ec = ec_;
+    return true;
+  }
+
+ private:
+  std::mutex mutex_;
+  bool done_ = false;
+  std::vector<Stream::endpoint> found_;
+  error_code ec_;
+};
+
 Link::Impl::Impl(const Address& a, const Hello& h, Owner& o) : address(a), own(h), owner(o) {
   own.instance = random_number();
   own.shared = address.shared;
   own.runs = own.runs && address.shared;
   out.resize(kReadBuffer);
   in.resize(kReadBuffer);
+  lookup = std::make_shared<Lookup>();
+  lookup->run(address);
 }
 
 Link::Impl::~Impl() {
@@ -83,28 +138,37 @@ void Link::Impl::log(int level, const std::string& line) {
   owner.wire_log(level, "wire " + address.text + ": " + line);
 }
 
-std::vector<Stream::endpoint> Link::Impl::endpoints(error_code& ec) {
-  if (!address.tcp) return {asio::local::stream_protocol::endpoint(address.path)};
-  std::vector<Stream::endpoint> list;
-  const asio::ip::address numeric = asio::ip::make_address(address.host, ec);
-  if (!ec) return {asio::ip::tcp::endpoint(numeric, address.port)};
-  // A name is resolved once, when the link is created, because that may take a while.
-  asio::ip::tcp::resolver resolver(io);
-  for (const auto& entry : resolver.resolve(address.host, std::to_string(address.port), ec)) {
-    list.emplace_back(entry.endpoint());
+void Link::Impl::look_up_beside() {
+  lookup = std::make_shared<Lookup>();
+  sigset_t all, before;
+  sigfillset(&all);  // signals are this program's other threads' to take
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    // Nobody could end it while it waits for an answer: it may outlive this link.
+    std::thread([of = address, to = lookup] { to->run(of); }).detach();
+  } catch (const std::system_error& e) {
+    lookup->finish({}, error_code(e.code().value(), boost::system::system_category()));
   }
-  return list;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool Link::Impl::know_targets() {
+  if (!targets.empty()) return true;
+  if (!lookup) look_up_beside();
+  error_code ec;
+  if (!lookup->take(targets, ec)) {
+    retry(kLookAtLookup);
+    return false;
+  }
+  lookup.reset();
+  if (!targets.empty()) return true;
+  log(kError, "cannot find " + address.host + ": " + ec.message());
+  retry(kLongRetry);
+  return false;
 }
 
 void Link::Impl::find_peer() {
-  if (targets.empty()) {
-    error_code ec;
-    targets = endpoints(ec);
-    if (targets.empty()) {
-      log(kError, "cannot find " + address.host + ": " + ec.message());
-      return retry(kLongRetry);
-    }
-  }
+  if (!know_targets()) return;
   const Stream::endpoint& to = targets[next_target++ % targets.size()];
   error_code ec;
   socket.open(to.protocol(), ec);
@@ -256,6 +320,8 @@ void Link::Impl::accept_all() {
       }
       return;
     }
+    if (held && socket.is_open() && !coupled_up() && other_end_is_gone())
+      close(kWarning, "the other end has gone", "");
     if (socket.is_open()) {
       // Whoever has connected before may turn out to be nobody: then this one should come again.
       if (state == State::kUp) send_refusal(fresh, "this wire has two ends already");
@@ -265,6 +331,24 @@ void Link::Impl::accept_all() {
     socket.non_blocking(true, ec);
     greet(true);
   }
+}
+
+// Without a look at what it has sent before.
+bool Link::Impl::other_end_is_gone() {
+  pollfd p{socket.native_handle(), POLLRDHUP, 0};
+  return ::poll(&p, 1, 0) > 0;
+}
+
+void Link::Impl::go_on_greeting() {
+  deadline = now + kGreeting;
+  if (own.coupled || blocked || now - sent_at < kKeepalive) return;
+  sent_at = now;
+  if (!address.shared) return send_small(Type::kKeepalive, nullptr, 0);
+  // Beside the memory nothing but a bye may come. Who has connected has no memory before it has read of it.
+  if (!rings || rings->room() < kHeaderBytes) return;
+  put_header(rings->end(), Type::kKeepalive, 0, 0, 0);
+  rings->wrote(kHeaderBytes);
+  if (rings->publish()) ring();
 }
 
 void Link::Impl::send_refusal(asio::basic_stream_socket<Stream>& to, const std::string& why) {
@@ -292,6 +376,7 @@ void Link::Impl::greet(bool accepted) {
   }
   state = State::kGreeting;
   deadline = now + kGreeting;
+  sent_at = now;
   out_head = out_tail = in_head = in_tail = 0;
   blocked = unparsed = false;
   announced = own.wish;

@@ -31,6 +31,7 @@ using Stream = asio::generic::stream_protocol;
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kRetry = kSecond / 2;      // between attempts to find the other end
 constexpr std::int64_t kLongRetry = 5 * kSecond;  // after it was refused
+constexpr std::int64_t kKeepalive = 2 * kSecond;  // sent after this long without traffic
 constexpr std::size_t kReadBuffer = std::size_t{1} << 20;
 constexpr std::size_t kReadAtOnce = std::size_t{4} << 20;  // bytes per poll(), look(), pull()
 constexpr std::size_t kLeastRead = 1024;  // that a message counts for: a short one's owner keeps more of it
@@ -79,7 +80,11 @@ struct Link::Impl {
 
   // ---- finding the other end ----
 
-  std::vector<Stream::endpoint> endpoints(error_code& ec);
+  // What the address stands for.
+  struct Lookup;
+  void look_up_beside();
+  // False: it is not known (yet), and is looked for again at the deadline.
+  bool know_targets();
   void find_peer();
   void connect_failed(const error_code& ec);
   void finish_connect();
@@ -95,6 +100,9 @@ struct Link::Impl {
   // Cheaper than an accept() that finds no connection.
   bool connection_pending();
   void accept_all();
+  bool other_end_is_gone();
+  // Nothing is read of the other end, which is to stay: it has this end's hello, and hears that it lives.
+  void go_on_greeting();
   static void send_refusal(asio::basic_stream_socket<Stream>& to, const std::string& why);
   // accepted: it was the other end that has connected.
   void greet(bool accepted);
@@ -178,6 +186,7 @@ struct Link::Impl {
   std::size_t unpublished = 0;
   error_code found_ignored;
   std::vector<Stream::endpoint> targets;
+  std::shared_ptr<Lookup> lookup;  // null: the last one's result was taken
   std::size_t next_target = 0;
   std::optional<FileId> file;
   Watch on_socket, on_acceptor, on_bell, on_again;

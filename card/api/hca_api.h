@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The C API of the HCA: the one door through which QEMU, tests, benchmarks and replay drive the model.
 // No QEMU, SystemC or C++ type crosses it. All calls are made by one thread at a time (QEMU: under its
-// global lock). No call throws or aborts, and none but hca_sim_advance() blocks; a broken invariant of the
-// model puts the HCA into its fatal health state instead (init segment health.synd; docs/architecture.md,
-// Wrong input).
+// global lock). No call throws or aborts, and none blocks but hca_sim_advance(), and hca_create() while it
+// looks up the name in wire=tcp:NAME:PORT; a broken invariant of the model puts the HCA into its fatal health
+// state instead (init segment health.synd; docs/architecture.md, Wrong input).
 //
 // Units: times are ns of the caller's clock (under QEMU: QEMU_CLOCK_VIRTUAL), offsets and sizes are bytes.
 #ifndef HCASIM_CARD_HCA_API_H

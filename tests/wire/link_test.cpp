@@ -12,26 +12,15 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <random>
 #include <vector>
 
-#include "../files.h"
+#include "link_ends.h"
 
 namespace hcasim::wire {
 namespace {
 
-using test::Folder;
 using ::testing::HasSubstr;
-using Bytes = std::vector<std::uint8_t>;
-constexpr std::int64_t kSecond = 1'000'000'000;
-
-Address address(const std::string& text) {
-  Address a;
-  std::string err;
-  EXPECT_TRUE(parse_address(text, a, err)) << err;
-  return a;
-}
 
 // A port of this machine's own that nobody has: other tests run beside this one.
 std::string free_port(bool v6) {
@@ -48,101 +37,6 @@ std::string free_port(bool v6) {
   ::close(fd);
   return (v6 ? "tcp:[::1]:" : "tcp:127.0.0.1:") + std::to_string(ntohs(v6 ? six.sin6_port : four.sin_port));
 }
-
-Hello hello(const char* name) {
-  Hello h;
-  h.name = name;
-  h.node_guid = static_cast<unsigned char>(name[0]);
-  h.lid = 3;
-  h.mtu = 4096;
-  h.rate = 100'000;
-  return h;
-}
-
-Hello coupled_hello(const char* name) {
-  Hello h = hello(name);
-  h.coupled = true;
-  h.latency = 150'000;
-  return h;
-}
-
-struct End final : Link::Owner {
-  End(const std::string& where, const char* name) : End(where, hello(name)) {}
-  End(const std::string& where, const Hello& h) : link(address(where), h, *this) {}
-  std::string wire_mark(const Mark& m) override {
-    marks.push_back(m);
-    return refuse_mark;
-  }
-  std::string wire_up(const Hello& h) override {
-    peer = h;
-    ++ups;
-    return refuse;
-  }
-  void wire_down() override { ++downs; }
-  void wire_wish(const Wish& w) override { wish = w; }
-  void wire_frame(const Message& m) override {
-    ++count;
-    bytes += m.len;
-    if (keep) frames.push_back({m.flags, m.time, Bytes(m.body, m.body + m.len)});
-  }
-  void wire_watch(int fd, bool read, bool write) override {
-    if (read || write)
-      watched[fd] = {read, write};
-    else
-      watched.erase(fd);
-  }
-  void wire_log(int, const std::string& line) override { log += line + "\n"; }
-
-  bool send(const Bytes& f, std::uint8_t flags = 0, std::int64_t time = 0) {
-    std::uint8_t* room = link.frame(f.size());
-    if (!room) return false;
-    std::memcpy(room, f.data(), f.size());
-    link.commit(f.size(), flags, time);
-    return true;
-  }
-
-  struct Frame {
-    std::uint8_t flags;
-    std::int64_t time;
-    Bytes body;
-  };
-  Hello peer;
-  std::string refuse, refuse_mark, log;
-  std::vector<Mark> marks;
-  int ups = 0, downs = 0;
-  Wish wish;
-  bool keep = true;
-  std::size_t count = 0, bytes = 0;
-  std::vector<Frame> frames;
-  std::map<int, std::pair<bool, bool>> watched;
-  Link link;
-};
-
-// Over a socket, and through shared memory.
-class LinkTest : public ::testing::TestWithParam<const char*> {
- protected:
-  std::string where(const char* file = "s") const { return GetParam() + (folder_ / file); }
-  // Lets `seconds` pass for these ends, in steps.
-  template <class... Ends>
-  void pass(double seconds, Ends&... ends) {
-    const std::int64_t end = now_ + static_cast<std::int64_t>(seconds * 1e9);
-    while (now_ < end) {
-      now_ += kSecond / 100;
-      (ends.link.poll(now_), ...);
-    }
-  }
-  // As an end does that waits for the other one.
-  Link::Pulled waits(End& end) {
-    Link::Pulled got = end.link.pull(now_);
-    for (int i = 0; i < 100 && got == Link::Pulled::kNothing; ++i) {
-      end.link.wait(10);
-      got = end.link.pull(now_);
-    }
-    return got;
-  }
-  Folder folder_;
-  std::int64_t now_ = kSecond;
-};
 
 TEST_P(LinkTest, TwoEndsFindEachOther) {
   for (const std::string& where : {this->where(), free_port(false), free_port(true)}) {
@@ -432,21 +326,6 @@ TEST_P(LinkTest, ASilentPeerIsGivenUpAndAQuietOneIsNot) {
   EXPECT_FALSE(a.link.up());
   EXPECT_EQ(a.downs, 1);
   EXPECT_THAT(a.log, HasSubstr("silent"));
-}
-
-TEST_P(LinkTest, HeldFramesStayInTheSocket) {
-  const std::string where = this->where();
-  End a(where, "a"), b(where, "b");
-  pass(1, a, b);
-  b.link.hold(true);
-  ASSERT_TRUE(a.send(Bytes(100, 1)));
-  a.link.flush();
-  pass(60, a, b);
-  EXPECT_EQ(b.count, 0u);
-  EXPECT_TRUE(b.link.up()) << "a machine that stands still keeps its wire";
-  b.link.hold(false);
-  pass(0.1, a, b);
-  EXPECT_EQ(b.count, 1u);
 }
 
 TEST_P(LinkTest, WhatHasNoRoomIsLostAndCounted) {

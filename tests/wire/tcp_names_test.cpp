@@ -8,7 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -20,6 +22,10 @@ namespace {
 constexpr const char *kOwnName = "own.test", *kOwnAddress = "127.0.1.1";
 constexpr const char *kOtherName = "other.test", *kOtherAddress = "127.0.7.7";
 constexpr in_addr_t kOther = 0x7f000707;
+// A name that is not known at first; other threads are kept waiting for it.
+constexpr const char* kLateName = "late.test";
+std::atomic<unsigned> g_late_asked{0};
+std::atomic<bool> g_late_answers{false};
 
 }  // namespace
 
@@ -28,6 +34,12 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
   static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   if (node != nullptr && std::strcmp(node, kOwnName) == 0) node = kOwnAddress;
   if (node != nullptr && std::strcmp(node, kOtherName) == 0) node = kOtherAddress;
+  if (node != nullptr && std::strcmp(node, kLateName) == 0) {
+    ++g_late_asked;
+    if (::gettid() == ::getpid()) return EAI_NONAME;
+    while (!g_late_answers) ::usleep(1000);
+    node = kOwnAddress;
+  }
   return real(node, service, hints, list);
 }
 
@@ -147,6 +159,27 @@ TEST_F(TcpNames, AnAddressIsListenedAtAsItIs) {
     EXPECT_THAT(a.log, Not(HasSubstr("all addresses"))) << host;
     EXPECT_EQ(connected("127.0.0.9", port_), -1) << host;
   }
+}
+
+TEST_F(TcpNames, ANameThatIsNotKnownYetStopsNobody) {
+  End a(kLateName, port_, "a");
+  EXPECT_EQ(g_late_asked, 1u);
+  pass(0.1, a);
+  EXPECT_THAT(a.log, HasSubstr("cannot find late.test"));
+  const auto begin = std::chrono::steady_clock::now();
+  pass(60, a);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  {
+    End left(kLateName, port_, "b");  // gone before there is an answer
+    pass(6, left);
+  }
+  g_late_answers = true;
+  for (int i = 0; i < 5000 && a.log.find("waiting") == std::string::npos; ++i) {
+    pass(0.1, a);
+    ::usleep(1000);
+  }
+  EXPECT_THAT(a.log, HasSubstr("waiting for the other end"));
+  EXPECT_EQ(g_late_asked, 4u);
 }
 
 TEST_F(TcpNames, AnEndThatFindsNobodySaysSoOnce) {
