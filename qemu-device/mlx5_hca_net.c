@@ -46,6 +46,10 @@ static ssize_t net_receive(NetClientState* nc, const uint8_t* data, size_t size)
   HcaLink* link = link_of(nc);
   Frame* frame;
 
+  /* 0 would mean that the frame is to be kept, and the back end not read until it is asked for. */
+  if (!size) {
+    return -1;
+  }
   if (!link || !link->hca) {
     return size;
   }

@@ -32,12 +32,19 @@ Bytes frame(std::size_t len, std::uint8_t seed) {
   return f;
 }
 
+sockaddr_un address_of(const std::string& path) {
+  sockaddr_un a{};
+  a.sun_family = AF_UNIX;
+  std::strncpy(a.sun_path, path.c_str(), sizeof a.sun_path - 1);
+  return a;
+}
+
 // The far end of a datagram back end.
 class FarEnd {
  public:
   explicit FarEnd(const Folder& folder) : ours_(folder / "ours"), qemus_(folder / "qemu") {
     fd_ = socket(AF_UNIX, SOCK_DGRAM, 0);
-    const sockaddr_un a = address(ours_);
+    const sockaddr_un a = address_of(ours_);
     if (bind(fd_, reinterpret_cast<const sockaddr*>(&a), sizeof a) != 0) throw std::runtime_error("bind");
   }
   ~FarEnd() { close(fd_); }
@@ -49,7 +56,7 @@ class FarEnd {
             "dgram,id=net0,local.type=unix,local.path=" + qemus_ + ",remote.type=unix,remote.path=" + ours_};
   }
   void send(const Bytes& f) const {
-    const sockaddr_un a = address(qemus_);
+    const sockaddr_un a = address_of(qemus_);
     ASSERT_EQ(sendto(fd_, f.data(), f.size(), 0, reinterpret_cast<const sockaddr*>(&a), sizeof a),
               static_cast<ssize_t>(f.size()))
         << std::strerror(errno);
@@ -64,12 +71,6 @@ class FarEnd {
   }
 
  private:
-  static sockaddr_un address(const std::string& path) {
-    sockaddr_un a{};
-    a.sun_family = AF_UNIX;
-    std::strncpy(a.sun_path, path.c_str(), sizeof a.sun_path - 1);
-    return a;
-  }
   std::string ours_, qemus_;
   int fd_;
 };
@@ -153,6 +154,25 @@ TEST(Net, FramesWaitForRoom) {
   vm.set_reg(0, FAKE_RX_FULL, 0);
   EXPECT_TRUE(soon([&] { return vm.reg(0, FAKE_RX_COUNT) == 8; })) << vm.reg(0, FAKE_RX_COUNT);
   EXPECT_EQ(vm.read_bytes(HcaVm::bar0(0) + FAKE_BUFFER, 64), frame(64, 7));
+}
+
+// On a stream each frame has its length before it, in 4 bytes.
+TEST(Net, AFrameOfNoBytesIsNotTheLast) {
+  Folder folder;
+  const std::string path = folder / "stream";
+  HcaVm vm({",netdev=net0"}, {"-netdev", "stream,id=net0,server=on,addr.type=unix,addr.path=" + path});
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  const sockaddr_un a = address_of(path);
+  ASSERT_TRUE(soon([&] { return connect(fd, reinterpret_cast<const sockaddr*>(&a), sizeof a) == 0; }));
+  for (std::uint8_t i = 0; i < 3; ++i) {
+    const Bytes f = frame(60, i);
+    Bytes stream = {0, 0, 0, 0, 0, 0, 0, 60};
+    stream.insert(stream.end(), f.begin(), f.end());
+    ASSERT_EQ(write(fd, stream.data(), stream.size()), static_cast<ssize_t>(stream.size()));
+    ASSERT_TRUE(soon([&] { return vm.reg(0, FAKE_RX_COUNT) == i + 1u; })) << vm.reg(0, FAKE_RX_COUNT);
+    EXPECT_EQ(vm.read_bytes(HcaVm::bar0(0) + FAKE_BUFFER, 60), f);
+  }
+  close(fd);
 }
 
 TEST(Net, SetLinkIsTheCarrier) {
