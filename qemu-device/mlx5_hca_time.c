@@ -24,6 +24,7 @@ static struct {
   unsigned keepers; /* while there are some, removals wait ... */
   bool kept;        /* ... and one does */
   bool loading;     /* mlx5_hca_loading() */
+  bool loaded;      /* and the machine has stood still since */
   Notifier machine_done;
   Notifier exit;
   QTAILQ_HEAD(, HcaLink) links;
@@ -369,6 +370,7 @@ int mlx5_hca_load(const void* state, size_t len, char* why, size_t why_len) {
   hca_clock.depth++;
   rc = hca_sim_load(state, len, why, why_len);
   hca_clock.depth--;
+  hca_clock.loaded = !rc;
   return rc;
 }
 
@@ -458,7 +460,11 @@ static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState stat
     clock_after_failed_load();
     QTAILQ_FOREACH(link, &hca_clock.links, next) { reset_now(&link->physical); }
     mlx5_hca_settle();
+  } else if (running && hca_clock.loaded) {
+    /* What is at the ports here may differ from what was there: that is due now, earlier than what was. */
+    mlx5_hca_settle();
   }
+  hca_clock.loaded &= !running;
 }
 
 /* All -device options are done: elaborate. Modules can be made no more from here on. */

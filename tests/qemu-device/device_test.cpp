@@ -312,6 +312,21 @@ TEST(SavedMachine, GoesIntoAnotherProcess) {
   EXPECT_EQ(to.reg(0, FAKE_EVENT_COUNT), 1u) << "what was under way comes";
 }
 
+// As a port's state that differs from the saved one: nobody touches the HCA for it.
+TEST(SavedMachine, WhatIsDueWhenLoadedIsDoneAsTheMachineGoesOn) {
+  const StateFile file;
+  HcaVm from({""});
+  from.set_reg(0, FAKE_SCRATCH, FAKE_DUE_WHEN_LOADED);
+  ASSERT_EQ(migration(from, "migrate", file.uri(">")), "completed") << from.output();
+  HcaVm to({""}, {"-incoming", "defer"});
+  to.set_reg(0, FAKE_DMA_ADDR, 0x3000);
+  to.set_reg(0, FAKE_DMA_LEN, 8);
+  to.set_reg(0, FAKE_BUFFER, 0x1122334455667788);
+  to.set_reg(0, FAKE_EVENT_ACTIONS, FAKE_WRITE);
+  ASSERT_EQ(migration(to, "migrate-incoming", file.uri("")), "completed") << to.output();
+  EXPECT_EQ(to.read(0x3000), 0x1122334455667788u);
+}
+
 TEST(SavedMachine, ThatTheModelDoesNotGiveFailsTheCommand) {
   HcaVm vm({""});
   vm.set_reg(0, FAKE_SCRATCH, FAKE_UNSAVABLE);

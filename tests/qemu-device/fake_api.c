@@ -450,6 +450,7 @@ int hca_sim_load(const void* state, size_t len, char* err, size_t err_len) {
     memcpy(hcas[i]->scratch, saved[i].scratch, sizeof(saved[i].scratch));
   }
   sim_now = saved[0].now;
+  if (first == FAKE_DUE_WHEN_LOADED) hcas[0]->due = sim_now;
   return 0;
 }
 const char* hca_stats_json(hca_t* h) {

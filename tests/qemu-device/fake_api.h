@@ -48,6 +48,7 @@ enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };
 #define FAKE_NOTHING 0xbad0bad0bad0bad0ull
 #define FAKE_UNSAVABLE 0x0face000dead000ull  /* in the first word of FAKE_SCRATCH: hca_sim_save() fails */
 #define FAKE_UNLOADABLE 0x0face000dead001ull /* the same: hca_sim_load() does not take it */
+#define FAKE_DUE_WHEN_LOADED 0x0face000dead002ull /* the same: hca_sim_load() makes an event due */
 #define FAKE_BUFFER_SIZE 0x1000u
 
 #endif
