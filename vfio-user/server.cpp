@@ -105,7 +105,7 @@ class Server::Implementation {
     Local::acceptor acceptor;
     asio::posix::stream_descriptor socket;  // the session's, to wait for
     std::unique_ptr<Session> session;
-    unsigned sessions = 0;  // so far: what was asked for by one of before is none of the next one's
+    std::uint64_t turns = 0;  // asked for: the last one is the session's next, the others are of no interest
     struct Watched {
       asio::posix::stream_descriptor descriptor;
       bool read = false, write = false, waits_read = false, waits_write = false;
@@ -130,7 +130,11 @@ class Server::Implementation {
       if (ec == asio::error::operation_aborted) return;
       if (ec) return accept_later(slot, ec);
       // One that has gone by now was perhaps another server's, which looked whether the path is taken.
-      if (slot.session && slot.session->serve() == Session::State::kEnd) end(slot);
+      if (slot.session) {
+        error_code ignored;
+        slot.socket.cancel(ignored);  // this turn says itself what is waited for
+        serve(slot);
+      }
       if (slot.session)
         log_(HCA_LOG_WARNING, slot.card->name() + ": a second client is turned away");
       else
@@ -149,7 +153,6 @@ class Server::Implementation {
   }
 
   void begin(Slot& slot, int fd) {
-    ++slot.sessions;
     slot.session = std::make_unique<Session>(Descriptor(fd), *slot.card);
     slot.socket.assign(fd);
     log_(HCA_LOG_INFO, slot.card->name() + ": a client is there");
@@ -157,14 +160,12 @@ class Server::Implementation {
   }
 
   void wait(Slot& slot, asio::posix::stream_descriptor::wait_type what) {
-    slot.socket.async_wait(what, [this, &slot, n = slot.sessions](error_code ec) {
-      if (!ec) serve(slot, n);
+    slot.socket.async_wait(what, [this, &slot, turn = ++slot.turns](error_code ec) {
+      if (!ec && turn == slot.turns) serve(slot);
     });
   }
 
-  // The n-th session, if it is still there.
-  void serve(Slot& slot, unsigned n) {
-    if (!slot.session || slot.sessions != n) return;
+  void serve(Slot& slot) {
     Session::State state = slot.session->serve();
     if (state == Session::State::kIdle && options_.spin > 0) state = spin(slot);
     switch (state) {
@@ -175,7 +176,9 @@ class Server::Implementation {
         wait(slot, asio::posix::stream_descriptor::wait_write);
         break;
       case Session::State::kBusy:  // others have their turn
-        asio::post(loop_, [this, &slot, n] { serve(slot, n); });
+        asio::post(loop_, [this, &slot, turn = ++slot.turns] {
+          if (turn == slot.turns) serve(slot);
+        });
         break;
       case Session::State::kEnd:
         end(slot);
@@ -207,6 +210,7 @@ class Server::Implementation {
     const bool spoke = slot.session->messages() != 0;
     log_(why.empty() ? HCA_LOG_INFO : HCA_LOG_WARNING,
          slot.card->name() + ": the client has gone" + (why.empty() ? "" : ": " + why));
+    ++slot.turns;
     slot.socket.release();
     slot.session.reset();
     slot.served = slot.served || spoke;
@@ -317,6 +321,7 @@ class Server::Implementation {
   void stop() {
     loop_.stop();
     for (auto& slot : slots_) {
+      ++slot->turns;
       if (slot->session) slot->socket.release();
       slot->session.reset();
       for (auto& [fd, watched] : slot->watched) watched->descriptor.release();

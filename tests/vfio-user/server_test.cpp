@@ -23,7 +23,9 @@ namespace {
 
 using test::Folder;
 using test::Process;
+using vfio_user::Command;
 using vfio_user::Descriptor;
+using vfio_user::Header;
 
 Descriptor connect_to(const std::string& path) {
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -33,6 +35,19 @@ Descriptor connect_to(const std::string& path) {
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     socket.close();
   return socket;
+}
+
+void append_message(std::string& to, Command command, std::uint32_t flags, const std::string& body) {
+  const Header h{1, static_cast<std::uint16_t>(command), static_cast<std::uint32_t>(sizeof h + body.size()),
+                 flags, 0};
+  to.append(reinterpret_cast<const char*>(&h), sizeof h).append(body);
+}
+
+std::string version_message() {
+  const vfio_user::Version version{0, 1};
+  std::string m;
+  append_message(m, Command::kVersion, 0, {reinterpret_cast<const char*>(&version), sizeof version});
+  return m;
 }
 
 // The driver in real time: it waits for the card's interrupts, and looks at its queues often.
@@ -255,24 +270,59 @@ TEST_F(ServerTest, ASecondClientIsTurnedAway) {
   EXPECT_EQ(guest.client().config(0, 2), 0x15b3u);
 }
 
+// A client's requests may be found because of another one that comes: it is served as in a turn of its own.
+// While one card's client keeps the server busy, a second client and a request come to the other card.
+TEST_F(ServerTest, AnAnswerThatDoesNotFitFollowsThoughASecondClientCame) {
+  const std::string other = folder / "other.sock";
+  Process server = serve({"--socket", other, "--hca", "link=ib", "--spin", "300000"});
+  ASSERT_TRUE(server.prints("other.sock"));
+  const auto say = [](const Descriptor& to, const std::string& bytes) {
+    EXPECT_EQ(::send(to.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  };
+  const auto hear = [](const Descriptor& from) {  // one answer; its bytes
+    const timeval patience{5, 0};
+    ::setsockopt(from.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    Header h{};
+    if (::recv(from.get(), &h, sizeof h, MSG_WAITALL) != static_cast<ssize_t>(sizeof h))
+      return std::size_t{0};
+    std::string body(h.size - sizeof h, 0);
+    if (!body.empty() &&
+        ::recv(from.get(), body.data(), body.size(), MSG_WAITALL) != static_cast<ssize_t>(body.size()))
+      return sizeof h;
+    return sizeof h + body.size();
+  };
+  const Descriptor client = connect_to(socket), busy = connect_to(other);
+  say(client, version_message());
+  ASSERT_NE(hear(client), 0u);
+  say(busy, version_message());
+  ASSERT_NE(hear(busy), 0u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));  // the server sleeps
+  server.signal(SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::string request;
+  append_message(request, Command::kDeviceGetInfo, 0, std::string(sizeof(vfio_user::DeviceInfo), 0));
+  say(busy, request);
+  const Descriptor second = connect_to(socket);
+  server.signal(SIGCONT);
+  ASSERT_NE(hear(busy), 0u);
+  const vfio_user::RegionAccess all{0, 0, vfio_user::kMostData};
+  request.clear();
+  append_message(request, Command::kRegionRead, 0, {reinterpret_cast<const char*>(&all), sizeof all});
+  say(client, request);
+  ASSERT_TRUE(server.prints("turned away"));
+  EXPECT_EQ(hear(client), sizeof(Header) + sizeof all + vfio_user::kMostData);
+}
+
 // One leaves with requests that were not looked at yet, and the next one comes at once: nothing of the first
 // one's is served, or waited for, in the name of the second.
 TEST_F(ServerTest, RequestsOfOneThatHasGoneAreNotTheNextOnes) {
-  using vfio_user::Command;
-  using vfio_user::Header;
   Process server = serve();
   ASSERT_TRUE(server.prints("waits for a client"));
-  const auto message = [](std::string& to, Command command, std::uint32_t flags, const std::string& body) {
-    const Header h{1, static_cast<std::uint16_t>(command), static_cast<std::uint32_t>(sizeof h + body.size()),
-                   flags, 0};
-    to.append(reinterpret_cast<const char*>(&h), sizeof h).append(body);
-  };
-  const vfio_user::Version version{0, 1};
-  std::string greeting, requests;
-  message(greeting, Command::kVersion, 0, {reinterpret_cast<const char*>(&version), sizeof version});
+  const std::string greeting = version_message();
+  std::string requests;
   for (unsigned i = 0; i < 100; ++i)  // more than are served in a turn, and fewer than in two
-    message(requests, Command::kDeviceGetInfo, vfio_user::kNoReply,
-            std::string(sizeof(vfio_user::DeviceInfo), 0));
+    append_message(requests, Command::kDeviceGetInfo, vfio_user::kNoReply,
+                   std::string(sizeof(vfio_user::DeviceInfo), 0));
   const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
   unsigned served = 0;
   for (unsigned round = 0; round < 3; ++round) {
