@@ -26,13 +26,16 @@ hca_t* create(const std::string& name, const std::string& options, const hca_hos
   char why[2048] = "";
   hca_t* const hca = hca_create(options.c_str(), &ops, self, why, sizeof why);
   if (!hca) throw std::runtime_error(name + ": " + (*why ? why : "the model could not be made"));
+  std::string wrong;
   if (hca_functions(hca) > 1)
-    throw std::runtime_error(name + ": vfs=" + std::to_string(hca_functions(hca) - 1) +
-                             ": a vfio-user server shows one function: take mlx5-hca of a QEMU for SR-IOV");
-  if (hca_sub_functions(hca) != 0)
-    throw std::runtime_error(name + ": sfs=" + std::to_string(hca_sub_functions(hca)) +
-                             ": a vfio-user server has no sub-functions: take mlx5-hca of a QEMU");
-  return hca;
+    wrong = ": vfs=" + std::to_string(hca_functions(hca) - 1) +
+            ": a vfio-user server shows one function: take mlx5-hca of a QEMU for SR-IOV";
+  else if (hca_sub_functions(hca) != 0)
+    wrong = ": sfs=" + std::to_string(hca_sub_functions(hca)) +
+            ": a vfio-user server has no sub-functions: take mlx5-hca of a QEMU";
+  if (wrong.empty()) return hca;
+  hca_destroy(hca);
+  throw std::runtime_error(name + wrong);
 }
 
 pci::Identity identity_of(const hca_t* hca) {

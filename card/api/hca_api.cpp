@@ -71,13 +71,14 @@ bool take_port(Settings& s, std::string& why) {
   if (s.card.empty()) return true;
   std::vector<const hca*> others;
   for (const auto& h : all()) {
-    if (h->settings.card == s.card) others.push_back(h.get());
+    if (h->settings.card == s.card && h->in_service) others.push_back(h.get());
   }
   const std::string start = "card=" + s.card + ": ";
   s.firmware.ports = kCardPorts;
-  s.firmware.port = static_cast<unsigned>(others.size());
+  s.firmware.port = 0;
   if (others.empty()) return true;
   const hca& first = *others.front();
+  s.firmware.port = 1 - first.settings.firmware.port;
   if (others.size() == kCardPorts) {
     why = start + "it has two ports already, " + first.settings.name + " and " + others.back()->settings.name;
   } else if (first.settings.firmware.link != s.firmware.link) {
@@ -102,7 +103,7 @@ bool complete_cards(std::string& why) {
     if (card.empty() || !h->in_service) continue;
     if (h->settings.firmware.port != 0) continue;
     const auto second = std::find_if(all().begin(), all().end(), [&](const auto& o) {
-      return o->settings.card == card && o->settings.firmware.port == 1;
+      return o->settings.card == card && o->settings.firmware.port == 1 && o->in_service;
     });
     if (second == all().end()) {
       why = h->settings.name + ": card=" + card + ": there is no second HCA of that card";
@@ -293,6 +294,7 @@ void note_creation(const hca& h, const char* options) {
 extern "C" {
 
 hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err, size_t err_len) {
+  const std::size_t before = all().size();
   try {
     Simulation& simulation = Simulation::instance();
     if (simulation.started()) {
@@ -353,6 +355,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   } catch (...) {
     tell(err, err_len, "unknown exception");
   }
+  // The host has none: it must not be called for one that lacks something.
+  if (all().size() > before) hca_destroy(all().back().get());
   return nullptr;
 }
 

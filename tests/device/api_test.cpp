@@ -2,6 +2,8 @@
 // The C API itself: options and what is said of wrong ones, time, re-entry, counters, faults, the end of an
 // HCA.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -139,6 +141,39 @@ TEST_F(ApiOptions, TheHelpNamesThemAll) {
   for (const char* key : {"none", "drop", "fw_syndrome", "fw_fatal", "link", "model_fault"}) {
     EXPECT_THAT(std::string("\n") + hca_fault_help(), HasSubstr(std::string("\n") + key + " "));
   }
+}
+
+// As when a wire finds no descriptor left.
+TEST_F(ApiOptions, OneThatCouldNotBeMadeIsNotCalledFor) {
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  rlimit none = usual;
+  const int free = dup(STDERR_FILENO);
+  close(free);
+  none.rlim_cur = static_cast<rlim_t>(free);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  Host gone;
+  EXPECT_EQ(gone.create("name=gone,card=gone,node_guid=0002c90300abcdee,wire=unix:/tmp/hcasim-none"),
+            nullptr);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_THAT(gone.err, HasSubstr("open files"));
+  const std::string said = gone.lines;
+  Host there;
+  hca_t* lonely = there.create("name=there,card=there");
+  ASSERT_NE(lonely, nullptr) << there.err;
+  EXPECT_EQ(hca_sim_start(0), -1);
+  EXPECT_EQ(gone.lines, said);
+  EXPECT_THAT(there.lines, HasSubstr("there is no second HCA of that card"));
+  hca_destroy(lonely);
+  for (int port = 0; port < 2; ++port) {
+    hca_t* h = host.create("card=gone");
+    ASSERT_NE(h, nullptr) << host.err;
+    if (port == 1)
+      hca_destroy(h);
+    else
+      lonely = h;
+  }
+  hca_destroy(lonely);
 }
 
 TEST_F(ApiOptions, BeforeTimeStartsNothingAnswers) {
