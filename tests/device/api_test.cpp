@@ -150,7 +150,7 @@ TEST_F(ApiOptions, OneThatCouldNotBeMadeIsNotCalledFor) {
   rlimit none = usual;
   const int free = dup(STDERR_FILENO);
   close(free);
-  none.rlim_cur = static_cast<rlim_t>(free);
+  none.rlim_cur = static_cast<rlim_t>(free) + 1;  // the profile's file, and then too few for a wire
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
   Host gone;
   EXPECT_EQ(gone.create("name=gone,card=gone,node_guid=0002c90300abcdee,wire=unix:/tmp/hcasim-none"),
