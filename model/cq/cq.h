@@ -97,6 +97,7 @@ struct Cq {
                   max_count, period_from_cqe, producer, consumer, armed, armed_solicited, moderated, error,
                   any_solicited, solicited_end, recorded, arm_sn, unseen, traced, timer, block);
     HCASIM_FIELDS_SINCE(18, a, uar_page);
+    if constexpr (Archive::kLoads) a.check(cqe_size == 64 || cqe_size == 128, "no CQE has such a size");
   }
 };
 

@@ -11,9 +11,10 @@
 namespace hcasim {
 
 struct GuestRing {
-  std::vector<std::uint64_t> pages;  // bus addresses, each of (1 << log_page) bytes
-  unsigned log_page = 12;            // bytes, log2
-  std::uint64_t start = 0;           // bytes from the start of the first page
+  static constexpr unsigned kMaxLogPage = 43;  // log_page_size: 5 bits, of pages from 4 KiB on
+  std::vector<std::uint64_t> pages;            // bus addresses, each of (1 << log_page) bytes
+  unsigned log_page = 12;                      // bytes, log2
+  std::uint64_t start = 0;                     // bytes from the start of the first page
 
   std::uint64_t page_size() const { return 1ULL << log_page; }
   std::uint64_t capacity() const {
@@ -35,6 +36,8 @@ struct GuestRing {
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, pages, log_page, start);
+    if constexpr (Archive::kLoads)
+      a.check(log_page >= 12 && log_page <= kMaxLogPage && start < page_size(), "no queue has such pages");
   }
 };
 

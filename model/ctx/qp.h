@@ -247,6 +247,7 @@ struct Qp {
                   dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
     if constexpr (Archive::kLoads) {
       a.check(mtu >= 256 && mtu <= kMaxPayload && (mtu & (mtu - 1)) == 0, "there is no such path MTU");
+      a.check(log_sra_max <= 7 && log_rra_max <= 7, "no QP has as many READs and atomics outstanding");
       a.check(sends_are_sound(), "a WQE of the send queue does not agree with itself");
       a.check(resp.rq_ahead.fits(log_rq_stride), "what was read ahead has no bytes");
     }

@@ -100,6 +100,29 @@ TEST(HostileState, PathMtus) {
                                   {"longer than a packet's buffer", set(16384), words}});
 }
 
+// Sizes of what is read of a ring at once, or kept for each request of the peer.
+TEST(HostileState, RingsAndDepths) {
+  const char* const sizes = "no CQE has such a size";
+  const auto entry = [](unsigned bytes) { return [bytes](Cq& cq) { cq.cqe_size = bytes; }; };
+  expect_refused<Cq>(
+      entry(128),
+      {{"nothing", entry(0), sizes}, {"a page", entry(4096), sizes}, {"4 GiB", entry(0xffffffc0), sizes}});
+  const char* const pages = "no queue has such pages";
+  const auto page = [](unsigned log) { return [log](GuestRing& ring) { ring.log_page = log; }; };
+  const auto largest = [&](GuestRing& ring) {
+    page(43)(ring);
+    ring.start = (std::uint64_t{1} << 43) - 64;
+  };
+  expect_refused<GuestRing>(largest, {{"half a page", page(11), pages},
+                                      {"more than the memory there is", page(63), pages},
+                                      {"begins behind its first page",
+                                       [](GuestRing& ring) { ring.start = std::uint64_t{1} << 43; }, pages}});
+  const char* const depth = "no QP has as many READs and atomics outstanding";
+  expect_refused<Qp>([](Qp& qp) { qp.log_rra_max = qp.log_sra_max = 7; },
+                     {{"incoming", [](Qp& qp) { qp.log_rra_max = 31; }, depth},
+                      {"outgoing", [](Qp& qp) { qp.log_sra_max = 8; }, depth}});
+}
+
 SendWqe& first(Qp& qp) { return qp.req.window.front(); }
 
 // A WRITE of 2500 bytes that has begun.

@@ -62,6 +62,32 @@ TEST_F(Migrating, DamagedImagesChangeNothing) {
   EXPECT_TRUE(d.qp.query().ok());
 }
 
+// What one command would then read, and what the peer could make the function keep.
+TEST_F(Migrating, ForgedSizesAreRefused) {
+  auto vf = probed(1);
+  End end(*vf);
+  stop(1);
+  ASSERT_TRUE(enable(2).ok());
+  stop(2);
+  Function& f = c.card.function(1);
+  Cq& cq = *f.cqs().find(end.cq.cqn());
+  Qp& qp = *f.qps().find(end.qp.qpn());
+  const auto refused = [&](auto& field, unsigned value) {
+    const auto before = field;
+    field = value;
+    EXPECT_EQ(load(2, image_of(1)).status, CmdStatus::kBadParam) << value;
+    field = before;
+  };
+  refused(cq.cqe_size, 4096);
+  refused(cq.cqe_size, 0xffffffc0);
+  refused(cq.ring.log_page, 63);
+  refused(qp.log_rra_max, 31);
+  refused(qp.log_sra_max, 31);
+  EXPECT_TRUE(load(2, image_of(1)).ok());
+  c.card.reset(2);
+  go(1);
+}
+
 // Bytes changed under a right checksum: refused, or a function that works with what it was given as a driver
 // could have made it. The card lives, and others notice nothing.
 TEST_F(Migrating, ForgedImagesHurtNobody) {
