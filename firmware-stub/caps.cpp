@@ -17,6 +17,7 @@
 #include "firmware-stub/handlers.h"
 #include "model/state/state.h"
 #include "model/tpt/tpt.h"
+#include "prm/user_commands.h"
 #include "prm/vport_counters.h"
 
 namespace hcasim::fw {
@@ -124,7 +125,9 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::dtor{}, 1);
   set(g::force_teardown{}, 1);
   set(g::device_frequency_mhz{}, 1000);
+  // As many as there are ns in a ms: programs ask MTUTC whether it is free running all the same.
   set(g::device_frequency_khz{}, 1000000);
+  set(prm::cap_access_register_user{}, 1);
 }
 
 // Copies field F of a SET_HCA_CAP block if it does not exceed the maximum.

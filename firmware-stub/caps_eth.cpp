@@ -14,6 +14,7 @@
 #include "prm/prm.h"
 #include "prm/shampo.h"
 #include "prm/transport_caps.h"
+#include "prm/user_commands.h"
 
 namespace hcasim::fw {
 
@@ -97,6 +98,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::log_max_vlan_list>(c, kLogVlanList);
   put<g::log_max_flow_counter_bulk>(c, kLogFlowCounterBulk);
   put<g::flow_counter_bulk_alloc>(c, kCounterBulkUnits);
+  put<prm::cap_flow_counters_dump>(c, 1);
   put<g::max_flow_counter_15_0>(c, kFlowCounters & 0xffff);
   put<g::max_flow_counter_31_16>(c, kFlowCounters >> 16);
   put<g::mcam_reg>(c, 1);
@@ -143,6 +145,8 @@ void fill_ethernet(const Options& options, std::uint8_t* c) {
   // Linux sends PSP by it. That the checksum field holds a sum of its pseudo header makes no difference here.
   put<e::swp_csum_l4_partial>(c, options.psp() ? 1 : 0);
   put<e::max_vxlan_udp_ports>(c, VxlanPorts::kMost);
+  // Both forms: programs that go by libmlx5 (DPDK) look at the later one only where there is the earlier.
+  put<e::multi_pkt_send_wqe>(c, options.generation->has.enhanced_mpw ? 1 : 0);
   put<e::enhanced_multi_pkt_send_wqe>(c, options.generation->has.enhanced_mpw ? 1 : 0);
   // Of ESP, in WQEs of boards that encrypt.
   put<e::insert_trailer>(c, options.encrypts() ? 1 : 0);

@@ -9,6 +9,7 @@
 #include "firmware-stub/objects/flow_types.h"
 #include "firmware-stub/objects/objects.h"
 #include "prm/prm.h"
+#include "prm/user_commands.h"
 
 namespace hcasim::fw {
 
@@ -105,6 +106,8 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
     put<typename T::max_modify_header_actions>(c, kModifyActions);
   }
   put<typename T::table_miss_action_domain>(c, offers.miss_to_nic);
+  if (options.generation->has.flow_rewrite && samples(options, type))
+    put<prm::table_log_max_ft_sampler_num<T::bit_off>>(c, kLogFlowSamplers);
 }
 
 }  // namespace hcasim::fw

@@ -62,6 +62,16 @@ CmdQueue::CmdQueue(const sc_core::sc_module_name& name, Firmware& fw)
       work_(
           "work", [this](Time due, unsigned& slot) { execute(due, slot); }, fw.function().health()) {}
 
+void CmdQueue::set_address_low(std::uint32_t v) {
+  // A new queue is empty. What another driver that never shut down (one that crashed) has left in the old one
+  // would be answered into this one, and would take slots of it.
+  for (auto& job : jobs_) job.reset();
+  work_.clear();
+  held_ = 0;
+  address_ = std::uint64_t{new_high_} << 32 | v;
+  excused_ = false;
+}
+
 void CmdQueue::doorbell(std::uint32_t vector) {
   if (address_ == 0 || fw_.health().nic_interface() != 0) {
     ++counters_.bad_doorbells;

@@ -44,10 +44,7 @@ class CmdQueue : public sc_core::sc_module {
   std::uint32_t address_low() const { return static_cast<std::uint32_t>(address_); }
   // The driver writes the high word first; the low one puts the address in force.
   void set_address_high(std::uint32_t v) { new_high_ = v; }
-  void set_address_low(std::uint32_t v) {
-    address_ = std::uint64_t{new_high_} << 32 | v;
-    excused_ = false;
-  }
+  void set_address_low(std::uint32_t v);
   // The queue went while a doorbell may be on its way (the driver's own fast teardown), or without the
   // driver's doing (a fault): until it gives a new address, its doorbells are no mistake.
   void excuse() { excused_ = true; }

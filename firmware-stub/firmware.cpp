@@ -1,10 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "firmware-stub/firmware.h"
 
+#include <new>
+
 #include "model/state/state.h"
 #include "prm/init_seg.h"
 
 namespace hcasim::fw {
+
+namespace {
+
+// Until a managed function that is dead starts anew: longer than drivers take to see it (they look each two
+// seconds), shorter than they wait (DTOR, full crdump).
+constexpr Time kRevival = 5 * kSecond;
+
+}  // namespace
 
 Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function& function,
                    const Options& options, const CardParts& card, Siblings& siblings)
@@ -32,6 +42,12 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       cmdq_("cmdq", *this),
       icmd_("icmd", *this),
       sync_reset_("sync_reset", *this),
+      revival_(
+          "revival",
+          [this](Time, std::uint8_t&) {
+            if (health_.is_fatal()) restart();
+          },
+          function.health()),
       component_update_(card.image),
       fw_tracer_("fw_tracer", *this),
       enabled_(!options_.vf) {
@@ -149,6 +165,10 @@ std::uint32_t Firmware::init_seg_read(std::uint32_t offset) {
     case offsetof(prm::InitSeg, cmdq_addr_l_sz):
       return cmdq_.address_low() | health_.nic_interface() << 8 | CmdQueue::kLogSize << 4 |
              CmdQueue::kLogStride;
+    case offsetof(prm::InitSeg, health_counter):
+      // Drivers look at it all the time, and so the highest temperature is seen.
+      if (function_.physical()) thermal_.celsius(sim_now(), port_bytes());
+      return health_.read(offset);
     case offsetof(prm::InitSeg, initializing):
       return health_.read(offset) | (enabled_ ? 0u : prm::InitSeg::kInitializing);
     default:
@@ -253,6 +273,13 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
   health_.fatal(syndrome, reset_requested && syndrome != 0, assert);
   tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
   say(sim_now(), TraceString::kHealth, {options_.vhca_id, syndrome, ext_syndrome, reset_requested ? 1u : 0u});
+  // Drivers of managed functions may not reset (mlx5 health.c, lock_sem_sw_reset): they wait for the
+  // interface to be disabled by somebody who may.
+  if (!options_.vf || !health_.is_fatal()) return;
+  try {
+    revival_.push(sim_now() + kRevival, 0);
+  } catch (const std::bad_alloc&) {  // it stays dead
+  }
 }
 
 void Firmware::drop_objects() {

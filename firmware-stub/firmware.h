@@ -36,6 +36,7 @@
 #include "model/device.h"
 #include "model/firmware_port.h"
 #include "model/state/fields.h"
+#include "model/timed_queue.h"
 
 namespace hcasim::fw {
 
@@ -267,6 +268,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   template <class Archive>
   void list_interface(Archive& a) {
     HCASIM_FIELDS(a, cmdq_, icmd_, health_, sync_reset_, component_update_);
+    HCASIM_FIELDS_SINCE(19, a, revival_);
   }
   void fast_teardown();
   // The card's processor starts anew, with the image that is stored.
@@ -303,6 +305,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   CmdQueue cmdq_;
   Icmd icmd_;
   SyncReset sync_reset_;
+  TimedQueue<std::uint8_t> revival_;  // of a managed function that is dead
   ComponentUpdate component_update_;
   FwTracer fw_tracer_;
   State state_ = State::kOff;

@@ -7,6 +7,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/general.h"
 #include "firmware-stub/objects/srq.h"
+#include "prm/user_commands.h"
 #include "prm/vhca_state.h"
 
 namespace hcasim::fw {

@@ -204,6 +204,7 @@ constexpr Register kRegisters[] = {
     {kMcia, kMciaBytes, false, kOnEthernet, read_mcia, nullptr},
     {kMgir, prm::mgir::bytes, false, kOnBoth, read_mgir, nullptr, kByIcmd, true},
     {kNvda, prm::nvda::bytes, false, kOnBoth, read_nvda, nullptr, kByBoth, true, true},
+    {kMnvqc, prm::mnvqc::bytes, false, kOnBoth, read_mnvqc, nullptr, kByBoth, true, true},
     {kMlcr, prm::mlcr_reg::bytes, true, kOnBoth, read_mlcr, write_mlcr, kByBoth, true},
     {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true},
     {kMcqs, prm::mcqs_reg::bytes, false, kOnBoth, read_mcqs, nullptr, kByBoth, true},
@@ -355,6 +356,16 @@ Syndrome access_register(Firmware& fw, Command& cmd) {
   if (s == Syndrome::kOk) s = handler(access);
   std::memcpy(answer, whole.data(), room);
   return s;
+}
+
+// Of user contexts, which only read: MTUTC, for how the clock in CQEs runs. All zero: free running, from the
+// internal timer. (The driver's own door has no MTUTC, as the clock cannot be set.)
+Syndrome access_register_user(Firmware& /*fw*/, Command& cmd) {
+  if (cmd.get<prm::access_register_in::register_id>() != kMtutc) return Syndrome::kRegister;
+  if (cmd.op_mod != kRead) return Syndrome::kRegisterRead;
+  if (cmd.out_len < prm::access_register_out::register_data::bit_off / 8 + prm::mtutc_reg::bytes)
+    return Syndrome::kOutputShort;
+  return Syndrome::kOk;
 }
 
 }  // namespace hcasim::fw

@@ -95,6 +95,7 @@ Syndrome read_mqis(Access& a);
 
 // registers_nv.cpp
 Syndrome read_nvda(Access& a);
+Syndrome read_mnvqc(Access& a);
 
 // registers_diag.cpp
 Syndrome read_mtrc_cap(Access& a);

@@ -180,6 +180,9 @@ std::uint32_t of_module(std::uint32_t page, std::uint32_t at) {
   return (std::uint32_t{word[0]} << 8 | word[1]) / 32;
 }
 
+// InfiniBand ports have passive copper cables (put_copper() of registers_link.cpp).
+bool module_measures(Firmware& fw) { return fw.options().link == Link::kEthernet && fw.port().cable_in(); }
+
 }  // namespace
 
 Syndrome read_mtcap(Access& a) {
@@ -194,11 +197,12 @@ Syndrome read_mtmp(Access& a) {
   using r = prm::mtmp_reg;
   const std::uint32_t sensor = prm::get<r::sensor_index>(a.data);
   const bool forget = prm::get<r::mtr>(a.data) != 0;
-  const bool there = sensor == kChipSensor || (sensor == kModuleSensor && a.fw.port().cable_in());
-  if (!there) return Syndrome::kRegisterValue;
+  if (sensor != kChipSensor && sensor != kModuleSensor) return Syndrome::kRegisterValue;
   std::memset(a.data, 0, r::bytes);
   prm::set<r::sensor_index>(a.data, sensor);
   if (sensor == kModuleSensor) {
+    // Drivers take the sensor of a module that measures nothing, or is not there, from its temperature: 0.
+    if (!module_measures(a.fw)) return Syndrome::kOk;
     prm::set<r::temperature>(a.data, of_module(0, 22));
     prm::set<r::mte>(a.data, 1);
     prm::set<r::max_temperature>(a.data, of_module(0, 22));

@@ -373,21 +373,21 @@ void clear_ppcnt_eth(Access& a) {
 
 Syndrome read_mcia(Access& a) {
   using r = prm::mcia_reg;
-  enum : std::uint32_t { kGood = 0, kNoModule = 1, kNotSupported = 2, kBadPage = 3, kI2cError = 9 };
+  // The register's codes, as mlxsw names them (reg.h): a page that is not there is not acknowledged.
+  enum : std::uint32_t { kGood = 0, kNotConnected = 3, kI2cError = 9 };
   constexpr std::uint32_t kI2cLow = 0x50;
   const std::uint32_t size = prm::get<r::size>(a.data);
   std::uint8_t* out = prm::ptr<r::dwords>(a.data);
   std::memset(out, 0, kMciaRead);
   std::uint32_t status = kGood;
   if (prm::get<r::module>(a.data) != 0 || !a.fw.port().cable_in()) {
-    status = kNoModule;
-  } else if (prm::get<r::i2c_device_address>(a.data) != kI2cLow) {
-    status = kI2cError;
+    status = kNotConnected;
   } else if (size > kMciaRead) {
-    status = kNotSupported;
-  } else if (!read_module_eeprom(prm::get<r::page_number>(a.data), prm::get<r::device_address>(a.data), size,
+    return Syndrome::kRegisterValue;
+  } else if (prm::get<r::i2c_device_address>(a.data) != kI2cLow ||
+             !read_module_eeprom(prm::get<r::page_number>(a.data), prm::get<r::device_address>(a.data), size,
                                  out)) {
-    status = kBadPage;
+    status = kI2cError;
   }
   prm::set<r::status>(a.data, status);
   return Syndrome::kOk;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// NVDA: configuration that outlives power-off, an item at a time. What the card was made with stays: the
-// addresses, and the virtual functions, whose number the PCI capability says; so nothing can be written.
+// NVDA and MNVQC: configuration that outlives power-off, an item at a time. What the card was made with
+// stays: the addresses, and the virtual functions, whose number the PCI capability says; so nothing can be
+// written.
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <iterator>
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/registers.h"
@@ -69,23 +72,36 @@ constexpr ItemType kItems[] = {
     {prm::kNvSwOffloadCap, offload_cap},
     {prm::kNvSwAccelerateConf, accelerate_conf},
 };
+// Null: there is none.
+const ItemType* find_item(std::uint32_t type) {
+  const auto found = std::find_if(std::begin(kItems), std::end(kItems),
+                                  [type](const ItemType& of) { return of.type == type; });
+  return found != std::end(kItems) ? found : nullptr;
+}
 
 }  // namespace
 
 Syndrome read_nvda(Access& a) {
   using r = prm::nvda;
-  const std::uint32_t type = prm::get<r::type>(a.data);
-  for (const ItemType& of : kItems) {
-    if (of.type != type) continue;
-    Item item{};
-    const std::size_t size = of.fill(a.fw.options(), item);
-    if (a.room < r::bytes + size) return Syndrome::kRegisterLength;
-    prm::set<r::version>(a.data, 0);
-    prm::set<r::length>(a.data, static_cast<std::uint32_t>(size));
-    std::memcpy(a.data + r::bytes, item.data(), size);
-    return Syndrome::kOk;
-  }
-  return Syndrome::kRegisterValue;
+  const ItemType* const of = find_item(static_cast<std::uint32_t>(prm::get<r::type>(a.data)));
+  if (of == nullptr) return Syndrome::kRegisterValue;
+  Item item{};
+  const std::size_t size = of->fill(a.fw.options(), item);
+  if (a.room < r::bytes + size) return Syndrome::kRegisterLength;
+  prm::set<r::version>(a.data, 0);
+  prm::set<r::length>(a.data, static_cast<std::uint32_t>(size));
+  std::memcpy(a.data + r::bytes, item.data(), size);
+  return Syndrome::kOk;
+}
+
+// Of an item that is not there, too: tools ask for all that they know.
+Syndrome read_mnvqc(Access& a) {
+  using r = prm::mnvqc;
+  const auto type = static_cast<std::uint32_t>(prm::get<r::type>(a.data));
+  std::memset(a.data, 0, r::bytes);
+  prm::set<r::type>(a.data, type);
+  prm::set<r::support_rd>(a.data, find_item(type) != nullptr ? 1 : 0);
+  return Syndrome::kOk;
 }
 
 }  // namespace hcasim::fw

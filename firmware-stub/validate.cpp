@@ -11,6 +11,7 @@
 #include "prm/psp.h"
 #include "prm/qos.h"
 #include "prm/tir.h"
+#include "prm/user_commands.h"
 
 namespace hcasim::fw {
 
@@ -76,6 +77,16 @@ const std::vector<std::uint8_t>& field_bits(std::uint16_t opcode) {
       fields.add<prm::qp_ext::opt_param_mask_95_32>();
       fields.add<prm::qp_ext::qos_queue_group_id_requester>();
       fields.add<prm::qp_ext::qos_queue_group_id_responder>();
+    }
+    if (opcode == prm::op::SET_HCA_CAP) {  // as drivers give back what they were answered
+      constexpr unsigned block = prm::set_hca_cap_in::capability::bit_off;
+      fields.add<prm::cap_access_register_user_at<block>>();
+      fields.add<prm::cap_flow_counters_dump_at<block>>();
+    }
+    if (opcode == prm::op::QUERY_FLOW_COUNTER) {
+      fields.add<prm::query_flow_counter_mkey>();
+      fields.add<prm::query_flow_counter_address>();
+      fields.add<prm::query_flow_counter_dump_to_memory>();
     }
     if (opcode == prm::op::MODIFY_TIR) fields.add<prm::modify_tir_indirect_table>();
     if (opcode == prm::op::CREATE_FLOW_GROUP)

@@ -40,6 +40,7 @@ enum : std::uint16_t {
   kMcia = 0x9014,
   kMgir = 0x9020,
   kNvda = 0x9024,
+  kMnvqc = 0x9030,
   kMfrl = 0x9028,
   kMlcr = 0x902b,
   kMtrcCap = 0x9040,

@@ -54,6 +54,13 @@ struct nvda {
   using type = Field<0x20, 32>;
   static constexpr std::size_t bytes = 12;  // then the data
 };
+// MNVQC: what can be done with an item.
+struct mnvqc {
+  using type = Field<0, 32>;
+  using support_wr = Field<62, 1>;
+  using support_rd = Field<63, 1>;
+  static constexpr std::size_t bytes = 8;
+};
 // nvda.type, of class 0 (global). The last five: Linux, mlx5 lib/nv_param.c (6.17 and later).
 enum : std::uint32_t {
   kNvBaseMacGuid = 2,

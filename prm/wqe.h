@@ -268,6 +268,7 @@ struct AsoCtrlSeg {
 static_assert(sizeof(AsoCtrlSeg) == 48 && offsetof(AsoCtrlSeg, condition_0_data) == 16 &&
               offsetof(AsoCtrlSeg, data_mask) == 40);
 constexpr uint32_t kAsoReadEnable = 1;
+constexpr uint8_t kLsoManyFrames = 1;  ///< opmod of LSO: each data segment is a frame of mss bytes
 enum : uint8_t { kAsoIpsec = 0, kAsoFlowMeter = 2, kAsoMacsec = 5 };  ///< opmod of ACCESS_ASO
 enum : uint8_t { kAsoFalse = 0, kAsoTrue = 1 };                       ///< condition_operands
 enum : uint8_t { kAsoAnd = 0, kAsoOr = 1 };                           ///< condition_combination

@@ -379,6 +379,7 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
            wr.signaled           ? prm::kCeAlways
            : wr.only_first_error ? prm::kCeOnFirstError
                                  : prm::kCeOnError);
+  ctrl.opmod_idx_opcode = ctrl.opmod_idx_opcode | std::uint32_t{wr.opmod} << 24;
   ctrl.imm = wr.tis << 8;
   std::memcpy(w.data(), &ctrl, sizeof ctrl);
   return post_raw(std::move(w), (ds + 3) / 4, ring);

@@ -125,6 +125,7 @@ Counted query_flow_counter(Device& device, std::uint32_t counter);
 // A queue of frames to send.
 struct EthWr {
   WqeOp op = WqeOp::kSend;
+  std::uint8_t opmod = 0;
   std::vector<std::uint8_t> headers;  // inline headers of the Ethernet segment
   std::vector<std::uint8_t> inline_data;
   std::vector<Sge> sges;  // kEnhancedMpsw: one frame per element

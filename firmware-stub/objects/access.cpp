@@ -8,6 +8,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/objects/general.h"
 #include "model/steer/flow.h"
+#include "prm/user_commands.h"
 
 namespace hcasim::fw {
 
@@ -62,7 +63,9 @@ Syndrome check_query_flow_counter(Firmware& fw, const Command& cmd) {
     if (!UserContexts::may_change(cmd.uid, fw.objects().users.owner(ObjType::kFlowCounter, allocated)))
       return Syndrome::kNotOwner;
   }
-  return Syndrome::kOk;
+  const bool to_memory = cmd.get<prm::query_flow_counter_dump_to_memory>() != 0;
+  const std::uint32_t mkey = cmd.get<prm::query_flow_counter_mkey>() >> 8;  // behind it: the key's variant
+  return to_memory && !may_use(fw, cmd, ObjType::kMkey, mkey) ? Syndrome::kNotOwner : Syndrome::kOk;
 }
 
 Syndrome check_create_rqt(Firmware& fw, const Command& cmd) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow counters.
 #include <algorithm>
+#include <vector>
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/key_memory.h"
+#include "prm/user_commands.h"
 
 namespace hcasim::fw {
 
@@ -64,24 +67,35 @@ Syndrome dealloc_flow_counter(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// One counter, or a run of them (num_of_counters), in which numbers not allocated read as zero.
+// One counter, or a run of them (num_of_counters), in which numbers not allocated read as zero: into the
+// answer, or to where a memory key leads.
 Syndrome query_flow_counter(Firmware& fw, Command& cmd) {
   using in = prm::query_flow_counter_in;
   using out = prm::query_flow_counter_out;
   const std::uint32_t first = cmd.get<in::flow_counter_id>();
   const std::uint32_t run = cmd.get<in::num_of_counters>();
+  const bool to_memory = cmd.get<prm::query_flow_counter_dump_to_memory>() != 0;
   if (run > 1u << kLogFlowCounterBulk || (run != 0 && first % 4 != 0)) return Syndrome::kFlowCounterBulk;
   const std::uint32_t n = std::max(run, 1u);
-  if (run == 0 && fw.function().flows().counter(first) == nullptr) return Syndrome::kFlowCounterNumber;
-  if (!prm::fits<out::flow_statistics>(cmd.out_len, n - 1)) return Syndrome::kOutputShort;
+  auto& flows = fw.function().flows();
+  if (run == 0 && flows.counter(first) == nullptr) return Syndrome::kFlowCounterNumber;
+  if (!to_memory && !prm::fits<out::flow_statistics>(cmd.out_len, n - 1)) return Syndrome::kOutputShort;
+  std::vector<std::uint8_t> block(to_memory ? n * prm::traffic_counter::bytes : 0);
   for (std::uint32_t i = 0; i < n; ++i) {
-    FlowCounter* counter = fw.function().flows().counter(first + i);
+    const FlowCounter* counter = flows.counter(first + i);
     if (counter == nullptr) continue;
-    std::uint8_t* p = prm::at<out::flow_statistics>(cmd.out.data(), i);
+    std::uint8_t* p = to_memory ? block.data() + i * prm::traffic_counter::bytes
+                                : prm::at<out::flow_statistics>(cmd.out.data(), i);
     prm::set<prm::traffic_counter::packets>(p, counter->packets);
     prm::set<prm::traffic_counter::octets>(p, counter->bytes);
-    if (cmd.get<in::clear>() != 0) *counter = {};
   }
+  if (to_memory && !write_by_key(fw, cmd.now, cmd.get<prm::query_flow_counter_mkey>(),
+                                 cmd.get<prm::query_flow_counter_address>(), block.data(), block.size(),
+                                 {WriteOwner::kFirmware, fw.function().id(), cmd.slot}))
+    return Syndrome::kFlowCounterMemory;
+  if (cmd.get<in::clear>() != 0)
+    for (std::uint32_t i = 0; i < n; ++i)
+      if (FlowCounter* counter = flows.counter(first + i); counter != nullptr) *counter = {};
   return Syndrome::kOk;
 }
 

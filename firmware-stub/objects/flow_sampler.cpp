@@ -30,9 +30,7 @@ Syndrome create_flow_sampler(Firmware& fw, Command& cmd) {
   s.ratio = cmd.get<Sampler::sample_ratio>();
   s.sample_table = cmd.get<Sampler::sample_table_id>();
   s.default_table = cmd.get<Sampler::default_table_id>();
-  const std::uint32_t type = cmd.get<Sampler::table_type>();
-  if (type != static_cast<std::uint32_t>(FlowTableType::kNicRx) &&
-      (type != static_cast<std::uint32_t>(FlowTableType::kFdb) || !fw.options().manages_switch()))
+  if (!samples(fw.options(), static_cast<FlowTableType>(cmd.get<Sampler::table_type>())))
     return Syndrome::kFlowTableType;
   if (s.ratio == 0) return Syndrome::kFlowSamplerRatio;
   for (const std::uint32_t id : {s.sample_table, s.default_table}) {

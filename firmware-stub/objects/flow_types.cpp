@@ -97,4 +97,8 @@ const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type) 
   return type;
 }
 
+bool samples(const Options& options, FlowTableType type) {
+  return type == FlowTableType::kNicRx || (type == FlowTableType::kFdb && options.manages_switch());
+}
+
 }  // namespace hcasim::fw

@@ -21,6 +21,8 @@ struct FlowTypeCaps {
 
 // Null: no tables of that type for this function.
 const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type);
+// Whether samplers (general objects) send frames on in tables of that type.
+bool samples(const Options& options, FlowTableType type);
 // Whether a table of that type is a certain vport's.
 constexpr bool of_vport(FlowTableType type) {
   return type == FlowTableType::kEswIngressAcl || type == FlowTableType::kEswEgressAcl;

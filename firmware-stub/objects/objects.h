@@ -349,7 +349,7 @@ constexpr unsigned kLogTds = 8, kLogTises = 16, kLogTirs = 14, kLogRqts = 14, kL
                    kLogSqs = 14;
 constexpr unsigned kLogUcList = 7, kLogMcList = 11, kLogVlanList = 12, kLogL2Table = 12;
 constexpr unsigned kLogFlowTables = 12, kLogFlowTableSize = 22, kLogFlows = 20, kLogDestinations = 5;
-constexpr unsigned kSwIcms = 4096, kFlowSamplers = 4096;  // numbers
+constexpr unsigned kSwIcms = 4096, kLogFlowSamplers = 12, kFlowSamplers = 1u << kLogFlowSamplers;  // numbers
 constexpr unsigned kLogFlowMeters = 12;
 constexpr unsigned kGeneveOptions = 1, kGeneveOptionWords = 1;  // of data
 // Arguments of rewriting lists: of an object, and objects.

@@ -127,7 +127,8 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   if (!type_offered(caps, cmd, st)) return Syndrome::kQpType;
   type = static_cast<QpType>(st);
   if (wants_feature(cmd) || !scatter_offered(caps, cmd) || !streams_offered(caps, cmd, dci()) ||
-      !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()))
+      !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()) ||
+      !free_running(static_cast<std::uint32_t>(cmd.get<C::ts_format>())))
     return Syndrome::kQpFeature;
   const Syndrome s = read_geometry(caps, cmd, g);
   if (s != Syndrome::kOk) return s;

@@ -19,7 +19,6 @@ enum : std::uint64_t {  // modify_rq_in.modify_bitmask (mlx5_ifc.h, MLX5_MODIFY_
   kModifyCounterSet = 1u << 3,
 };
 enum : std::uint64_t { kModifyPace = 1u << 0, kModifyQueueGroup = 1u << 2 };  // modify_sq_in.modify_bitmask
-constexpr std::uint32_t kRealTime = 2;                                        // ts_format
 enum : std::uint32_t { kNoMatch = 0, kMatchExtended = 1 };  // rqc.shampo_match_criteria_type
 enum : std::uint32_t { kAlignStride = 1, kAlignPage = 2 };  // rqc.shampo_no_match_alignment_granularity
 constexpr unsigned kLogPage = 12;
@@ -115,7 +114,7 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   Syndrome s = check_wq<w>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   if (cmd.get<c::delay_drop_en>() != 0 || cmd.get<c::hairpin>() != 0 ||
-      cmd.get<c::ts_format>() == kRealTime || cmd.get<c::rlky>() != 0)
+      !free_running(static_cast<std::uint32_t>(cmd.get<c::ts_format>())) || cmd.get<c::rlky>() != 0)
     return Syndrome::kWqFeature;
   if (cmd.get<c::state>() != kStateRst) return Syndrome::kRqState;
   const std::uint32_t mem = cmd.get<c::mem_rq_type>();
@@ -287,7 +286,7 @@ bool wants_sq_feature(const Caps& caps, const Command& cmd) {
   using e = prm::per_protocol_networking_offload_caps;
   const auto offered = [&caps](auto field) { return caps.get<decltype(field)>(CapGroup::kEthernet) != 0; };
   return cmd.get<c::cd_master>() != 0 || cmd.get<c::fre>() != 0 || cmd.get<c::hairpin>() != 0 ||
-         cmd.get<c::non_wire>() != 0 || cmd.get<c::ts_format>() == kRealTime ||
+         cmd.get<c::non_wire>() != 0 || !free_running(static_cast<std::uint32_t>(cmd.get<c::ts_format>())) ||
          (cmd.get<c::ts_cqe_to_dest_cqn>() != 0 && caps.get<prm::cmd_hca_cap::ts_cqe_to_dest_cqn>() == 0) ||
          (cmd.get<c::allow_swp>() != 0 && !offered(e::swp{})) ||
          (cmd.get<c::reg_umr>() != 0 && !offered(e::reg_umr_sq{})) ||

@@ -24,15 +24,10 @@ bool frames_are_sound(const SendWqe& w) {
     return sge.lkey != prm::kInvalidLkey || (sge.addr <= inline_bytes && sge.len <= inline_bytes - sge.addr);
   });
   if (!within) return false;
-  switch (w.opcode) {
-    case WqeOp::kEnhancedMpsw:
-      return w.packets == w.sges.size();
-    case WqeOp::kLso:
-      return w.eth.mss != 0 && w.inline_front() <= w.length &&
-             w.packets == pieces(w.length - w.inline_front(), w.eth.mss);
-    default:
-      return w.packets == 1 && w.inline_front() <= w.length;
-  }
+  if (w.many_frames()) return w.packets == w.sges.size();
+  if (!w.large_send()) return w.packets == 1 && w.inline_front() <= w.length;
+  return w.eth.mss != 0 && w.inline_front() <= w.length &&
+         w.packets == pieces(w.length - w.inline_front(), w.eth.mss);
 }
 
 bool atomic_is_sound(const SendWqe& w) {

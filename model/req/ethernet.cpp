@@ -39,7 +39,7 @@ struct Recipe {
 
 Recipe recipe(const SendWqe& wqe) {
   Recipe r;
-  if (wqe.opcode == WqeOp::kEnhancedMpsw) {
+  if (wqe.many_frames()) {
     const Sge& sge = wqe.sges[wqe.sent];
     if (sge.lkey == prm::kInvalidLkey) {
       r.head = wqe.bytes.data() + sge.addr;
@@ -53,7 +53,7 @@ Recipe recipe(const SendWqe& wqe) {
   r.head = wqe.bytes.data();
   r.head_len = static_cast<std::uint32_t>(wqe.inline_front());
   const std::uint64_t payload = wqe.length - r.head_len;
-  if (wqe.opcode == WqeOp::kLso) {
+  if (wqe.large_send()) {
     const std::uint32_t mss = wqe.eth.mss;
     r.offset = static_cast<std::uint64_t>(wqe.sent) * mss;
     r.len = static_cast<std::uint32_t>(std::min<std::uint64_t>(mss, payload - r.offset));
@@ -113,7 +113,7 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
   if (r.head_len) std::memcpy(start, r.head, r.head_len);
   if (r.len) {
     ready += blocks_.profile.engine.gather;
-    const MoveResult m = r.head_len == wqe.bytes.size() || wqe.opcode == WqeOp::kEnhancedMpsw
+    const MoveResult m = r.head_len == wqe.bytes.size() || wqe.many_frames()
                              ? mover_.gather(ready, qp, wqe.sges, r.offset, r.len, start + r.head_len)
                              : gather_pieces(ready, qp, wqe, r.offset, r.len, start + r.head_len);
     if (m.status != TptStatus::kOk) {
@@ -145,7 +145,7 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
 // offset: of its payload within a large send.
 WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame,
                                  std::uint32_t& len, std::uint32_t offset) {
-  const bool large = wqe.opcode == WqeOp::kLso;
+  const bool large = wqe.large_send();
   const std::uint32_t tisn = qp.tls ? wqe.imm >> 8 : 0;  // 0: that of the queue
   if (!large && tisn == 0 && wqe.eth.cs_flags == 0 && wqe.trailer.empty()) return WqeFault::kNone;
   const LengthsOf lengths = large ? LengthsOf::kBuffer : LengthsOf::kHeaders;

@@ -51,7 +51,7 @@ struct SendWqeHead {
   prm::AvSeg av{};             // UD
   std::uint32_t xrc_srqn = 0;  // XRC: the receive queue at the other end
   // Frames (type kSq). bytes: inline headers and data, in front of what the sges bring (inline_front()); an
-  // sge with kInvalidLkey lies in bytes, at addr. ENHANCED_MPSW: each sge is a frame.
+  // sge with kInvalidLkey lies in bytes, at addr. many_frames(): each sge is a frame.
   prm::EthSeg eth{};
   std::uint32_t header_len = 0;  // LSO: of bytes, what each segment repeats
   // Other messages: as many bytes of it lie in `bytes`, in front of what the sges bring.
@@ -75,6 +75,12 @@ struct SendWqeHead {
   enum class Rendezvous : std::uint8_t { kNone, kRead, kFin } rendezvous = Rendezvous::kNone;
   std::uint16_t tag_index = 0;
 
+  // Multi-packet WQEs: the enhanced form, and the older one, a large send with a modifier.
+  bool many_frames() const {
+    return opcode == prm::WqeOp::kEnhancedMpsw ||
+           (opcode == prm::WqeOp::kLso && opmod == prm::kLsoManyFrames);
+  }
+  bool large_send() const { return opcode == prm::WqeOp::kLso && !many_frames(); }
   bool is_masked_atomic() const { return opcode == prm::WqeOp::kMaskedCs || opcode == prm::WqeOp::kMaskedFa; }
   bool is_atomic() const {
     return opcode == prm::WqeOp::kAtomicCs || opcode == prm::WqeOp::kAtomicFa || is_masked_atomic();

@@ -69,8 +69,9 @@ bool each_segment(const std::uint8_t* bytes, std::size_t len, std::size_t at, In
 }  // namespace
 
 void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at, const Qp& qp, SendWqe& w) {
-  const bool many = w.opcode == WqeOp::kEnhancedMpsw;
-  bool trailer = false;  // the next inline segment is one
+  const bool many = w.many_frames();
+  const bool old_form = many && w.opcode == WqeOp::kLso;  // frames of one length, which lie in memory
+  bool trailer = false;                                   // the next inline segment is one
   const auto on_inline = [&](const std::uint8_t* data, std::size_t count) {
     if (trailer) {
       trailer = false;
@@ -78,6 +79,7 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
       return w.sges.empty();
     }
     // A frame by itself, or a piece behind others, as DPDK has short buffers of a packet.
+    if (old_form) return false;
     if (many || ((!w.sges.empty() || w.opcode == WqeOp::kLso) && count != 0))
       w.sges.push_back(Sge{w.bytes.size(), prm::kInvalidLkey, static_cast<std::uint32_t>(count)});
     w.bytes.insert(w.bytes.end(), data, data + count);
@@ -85,7 +87,7 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
     return true;
   };
   const auto on_data = [&](const prm::DataSeg& seg) {
-    if (seg.lkey == prm::kInvalidLkey) return false;
+    if (seg.lkey == prm::kInvalidLkey || (old_form && seg.byte_count != w.eth.mss)) return false;
     w.sges.push_back(Sge{seg.addr, seg.lkey, seg.byte_count});
     w.length += seg.byte_count;
     return true;
@@ -97,7 +99,7 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
   const bool of_outer = of == prm::EthSeg::kTrailerOfOuterIp || of == prm::EthSeg::kTrailerOfOuterL4;
   if ((trailer && (many || !of_outer)) || !each_segment(bytes, len, at, on_inline, on_data) || trailer)
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
-  if (w.opcode == WqeOp::kLso) {
+  if (w.large_send()) {
     if (w.header_len == 0 || w.eth.mss == 0)
       return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kHeaders);
     if (w.length - w.header_len > kMaxLso)

@@ -213,6 +213,28 @@ TEST_F(EthTest, SeveralFramesInOneWqe) {
   }
 }
 
+// The older form of it: a large send with a modifier, its frames of one length, in memory.
+TEST_F(EthTest, FramesOfOneLengthInOneWqe) {
+  breaks({"wqe-segment"});
+  EthLink link(dev());
+  constexpr unsigned kCount = 5;
+  EthWr wr;
+  wr.op = WqeOp::kLso;
+  wr.opmod = prm::kLsoManyFrames;
+  wr.mss = 300;
+  for (unsigned i = 0; i < kCount; ++i) {
+    link.put(i * 512, plain_frame(300, i));
+    link.rq.post({link.rx_sge(i * 2048, 2048)});
+    wr.sges.push_back(link.tx_sge(i * 512, 300));
+  }
+  expect_good(link.scq, link.sq.post(wr));
+  ASSERT_EQ(link.rcq.wait(kCount).size(), kCount);
+  for (unsigned i = 0; i < kCount; ++i) EXPECT_EQ(link.received(i * 2048, 300), plain_frame(300, i));
+  wr.sges.back().len = 299;
+  link.sq.post(wr);
+  EXPECT_EQ(link.scq.wait_one().syndrome, prm::CqeSyndrome::kLocalQpOp);
+}
+
 TEST_F(EthTest, NopsAndTheRingsEnd) {
   EthLink link(dev());
   const Frame sent = plain_frame(64);

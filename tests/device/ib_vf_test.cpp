@@ -571,5 +571,25 @@ TEST_F(IbVf, LeavesNothingBehind) {
   }
 }
 
+// Its driver may not reset, and waits for the interface to be disabled (mlx5 health.c).
+TEST_F(IbVf, AFunctionThatIsDeadStartsAnewByItself) {
+  constexpr std::uint64_t kSyndrome = offsetof(prm::InitSeg, health) + offsetof(prm::HealthBuffer, synd);
+  auto dead = probed(1);
+  const auto nic = [] {
+    return the_card().machine.function(1).read32(offsetof(prm::InitSeg, cmdq_addr_l_sz)) >> 8 & 7;
+  };
+  c.card.function(1).health().model_fault("test", "asked for");
+  c.machine.advance(3'000'000'000);
+  EXPECT_NE(c.machine.function(1).read8(kSyndrome), 0);
+  EXPECT_EQ(nic(), prm::kNicFull);
+  c.machine.advance(3'000'000'000);
+  EXPECT_EQ(c.machine.function(1).read8(kSyndrome), 0);
+  EXPECT_EQ(nic(), prm::kNicDisabled);
+  dead->function_reset();
+  dead->probe();
+  EXPECT_EQ(nic(), prm::kNicFull);
+  dead->teardown();
+}
+
 }  // namespace
 }  // namespace hcasim

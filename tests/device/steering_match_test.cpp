@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow tables through PCIe: what entries look at behind the outer headers, what is refused, their counters.
+#include <cstring>
+
+#include "prm/user_commands.h"
 #include "steering_fixture.h"
 
 namespace hcasim::bare {
@@ -306,7 +309,7 @@ TEST_F(Steering, MasksOfFieldsThatNobodyReadsAreRefused) {
 // ---- Counters ----
 
 TEST_F(Steering, CountersInBulk) {
-  breaks({"destroy-busy", "object-unknown"});
+  breaks({"destroy-busy", "object-unknown", "flow-counter-bulk"});
   using Alloc = prm::alloc_flow_counter_in;
   Mailbox alloc(prm::op::ALLOC_FLOW_COUNTER, Alloc::bytes);
   alloc.set<Alloc::flow_counter_bulk>(1);
@@ -329,6 +332,28 @@ TEST_F(Steering, CountersInBulk) {
   }
   EXPECT_EQ(query_flow_counter(dev(), first + 127).packets, 1u);
   EXPECT_EQ(query_flow_counter(dev(), first + 126).packets, 0u);
+  // All of them into memory, by a key that covers just that.
+  Pd pd(dev());
+  const Buffer mem = dev().memory().allocate(4096);
+  constexpr std::size_t kEach = prm::traffic_counter::bytes;
+  Mr mr(dev(), Mr::of(pd, mem, kAllAccess, 12, 0, 128 * kEach));
+  const auto dump = [&](std::uint64_t va, bool clear) {
+    using In = prm::query_flow_counter_in;
+    Mailbox in(prm::op::QUERY_FLOW_COUNTER, In::bytes);
+    in.set<In::flow_counter_id>(first).set<In::num_of_counters>(128).set<In::clear>(clear ? 1 : 0);
+    in.set<prm::query_flow_counter_dump_to_memory>(1).set<prm::query_flow_counter_mkey>(mr.key());
+    return dev().exec(in.set<prm::query_flow_counter_address>(va));
+  };
+  std::memset(mem.data(), 0x55, 4096);
+  EXPECT_STATUS(dump(mem.bus(0) + kEach, true), CmdStatus::kBadRes);
+  EXPECT_EQ(mem.data()[0], 0x55);
+  EXPECT_OK(dump(mem.bus(0), true));
+  machine().advance(100'000);
+  EXPECT_EQ(prm::get<prm::traffic_counter::packets>(mem.data() + 126 * kEach), 0u);
+  EXPECT_EQ(prm::get<prm::traffic_counter::packets>(mem.data() + 127 * kEach), 1u);
+  EXPECT_EQ(prm::get<prm::traffic_counter::octets>(mem.data() + 127 * kEach), 100u);
+  EXPECT_EQ(mem.data()[128 * kEach], 0x55);
+  EXPECT_EQ(query_flow_counter(dev(), first + 127).packets, 0u);  // read and cleared
   EXPECT_STATUS(dealloc(first + 1), CmdStatus::kBadRes);
   EXPECT_OK(dealloc(first));
   EXPECT_STATUS(dealloc(first), CmdStatus::kBadRes);

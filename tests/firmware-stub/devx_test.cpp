@@ -5,8 +5,10 @@
 #include "driver/bare/eth.h"
 #include "driver/bare/qp.h"
 #include "fixture.h"
+#include "prm/access_registers.h"
 #include "prm/transport_caps.h"
 #include "prm/umem.h"
+#include "prm/user_commands.h"
 
 namespace hcasim::bare {
 namespace {
@@ -177,6 +179,27 @@ TEST_F(Devx, KeysOfUsers) {
   EXPECT_OK(key.query());
   const Uctx::As driver(dev(), std::uint16_t{0});
   EXPECT_OK(key.query());
+}
+
+// ---- Registers ----
+
+// DPDK sends the header alone, and takes what is not real time for free running.
+TEST_F(Devx, RegistersOfUsersAreRead) {
+  breaks({"register-unknown", "register-access", "cmd-output-short"});
+  EXPECT_EQ(dev().cap<prm::cap_access_register_user>(), 1u);
+  using In = prm::access_register_in;
+  constexpr std::size_t kOut = prm::access_register_out::bytes + prm::mtutc_reg::bytes;
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  const auto ask = [&](std::uint32_t id, std::uint32_t op_mod, std::size_t less = 0) {
+    Mailbox in(prm::kOpAccessRegisterUser, In::bytes);
+    return dev().exec(in.set<In::op_mod>(op_mod).set<In::register_id>(id), kOut - less);
+  };
+  const auto clock = ask(prm::reg::kMtutc, 1).must();
+  EXPECT_EQ(clock.out[prm::access_register_out::bytes] >> 6, 0);  // time_stamp_mode
+  EXPECT_STATUS(ask(prm::reg::kMtutc, 0), CmdStatus::kBadParam);
+  EXPECT_STATUS(ask(prm::reg::kPaos, 1), CmdStatus::kBadParam);
+  EXPECT_STATUS(ask(prm::reg::kMtutc, 1, 4), CmdStatus::kBadOutpLen);
 }
 
 // ---- UMEM ----

@@ -360,7 +360,7 @@ TEST_F(EthPort, PortRegistersAreNamed) {
 }
 
 TEST_F(EthPort, ModuleEeprom) {
-  breaks({"register-length"});
+  breaks({"register-length", "register-value"});
   using R = prm::mcia_reg;
   EXPECT_EQ(prm::get<prm::pmlp_reg::width>(read(kPmlp, request<prm::pmlp_reg>()).data()), 4u);
   const auto bytes = [&](unsigned page, unsigned from, unsigned size, unsigned* status) {
@@ -392,9 +392,9 @@ TEST_F(EthPort, ModuleEeprom) {
   EXPECT_EQ(page[191], sum(128, 190));
   EXPECT_EQ(page[223], sum(192, 222));
   bytes(4, 128, 16, &status);
-  EXPECT_NE(status, 0u);
+  EXPECT_EQ(status, 9u);  // an I2C error: nobody answers
   bytes(0, 250, 16, &status);
-  EXPECT_NE(status, 0u);
+  EXPECT_EQ(status, 9u);
   bytes(0, 0, 0, &status);
   EXPECT_EQ(status, 0u);
   // Drivers that know of twelve dwords give no more.
@@ -410,7 +410,7 @@ TEST_F(EthPort, ModuleEeprom) {
   std::vector<std::uint8_t> data(R::bytes);
   prm::set<R::size>(data.data(), 0xffff);
   prm::set<R::i2c_device_address>(data.data(), 0x50);
-  EXPECT_NE(prm::get<R::status>(read(kMcia, data).data()), 0u);
+  EXPECT_STATUS(dev().access_register(kMcia, false, data), CmdStatus::kBadParam);
 }
 
 TEST_F(EthPort, FirmwareVersion) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow tables, groups, entries, counters: references, limits, what is refused.
 #include "fixture.h"
+#include "prm/user_commands.h"
 
 #include "driver/bare/devx.h"
 #include "driver/bare/eth.h"
@@ -60,6 +61,10 @@ TEST_F(Flow, TypesThatAreOfferedExist) {
     const auto block = caps(7, current);
     const auto offers = [&](auto field) { return prm::get<decltype(field)>(block.data()) != 0; };
     EXPECT_TRUE(offers(cap::flow_table_properties_nic_receive::ft_support{}));
+    using Rx = cap::flow_table_properties_nic_receive;
+    using Tx = cap::flow_table_properties_nic_transmit;
+    EXPECT_TRUE(offers(prm::table_log_max_ft_sampler_num<Rx::bit_off>{}));
+    EXPECT_FALSE(offers(prm::table_log_max_ft_sampler_num<Tx::bit_off>{}));  // those refuse samplers
     EXPECT_TRUE(offers(cap::flow_table_properties_nic_receive_sniffer::ft_support{}));
     EXPECT_TRUE(offers(cap::flow_table_properties_nic_transmit_sniffer::ft_support{}));
     EXPECT_TRUE(offers(cap::allow_sniffer_and_nic_rx_shared_tir{}));

@@ -228,6 +228,7 @@ TEST(Generation, ConnectX4LacksWhatCameWithConnectX5) {
   EXPECT_EQ(
       eth.get<prm::per_protocol_networking_offload_caps::enhanced_multi_pkt_send_wqe>(CapGroup::kEthernet),
       0u);
+  EXPECT_EQ(eth.get<prm::per_protocol_networking_offload_caps::multi_pkt_send_wqe>(CapGroup::kEthernet), 0u);
   EXPECT_EQ(eth.get<prm::qos_cap::packet_pacing>(CapGroup::kQos), 1u);
   EXPECT_EQ(eth.get<prm::qos_cap::packet_pacing_burst_bound>(CapGroup::kQos), 0u);
   // What is not offered is refused too.

@@ -239,6 +239,22 @@ TEST_F(IcmdEthernet, ConfigurationHasItsItems) {
   EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::uctx_en>(offload.data() + prm::nvda::bytes), 1u);
 }
 
+// mstconfig asks for all that it knows, and leaves out what it may not read.
+TEST_F(Icmd, WhatCanBeDoneWithConfiguration) {
+  using r = prm::mnvqc;
+  for (const auto& [type, there] :
+       {std::pair(0u, 0u), std::pair<unsigned, unsigned>(prm::kNvGlobalPciConf, 1u),
+        std::pair<unsigned, unsigned>(prm::kNvSwOffloadCap, 1u), std::pair(0x12345678u, 0u)}) {
+    std::vector<std::uint8_t> data(r::bytes, 0xff);
+    prm::set<r::type>(data.data(), type);
+    const Answer a = access(kMnvqc, kRead, data);
+    ASSERT_EQ(a.status, RegisterStatus::kOk) << type;
+    EXPECT_EQ(a.field<r::type>(), type);
+    EXPECT_EQ(a.field<r::support_rd>(), there) << type;
+    EXPECT_EQ(a.field<r::support_wr>(), 0u) << type;
+  }
+}
+
 // What mstflint wants before it asks the firmware instead of the flash: 0x9060 to 0x9064, and MGIR.
 TEST_F(Icmd, McamTellsOfWhatToolsCanReach) {
   using r = prm::mcam_reg;

@@ -242,5 +242,18 @@ TEST_F(FirmwareUpdate, TheChipHasATemperature) {
   EXPECT_STATUS(dev().access_register(kMtmp, false, data), CmdStatus::kBadParam);
 }
 
+using InfiniBandCable = FirmwareTest;
+
+// Linux makes no sensor of a module that has no temperature.
+TEST_F(InfiniBandCable, MeasuresNothing) {
+  using r = prm::mtmp_reg;
+  std::vector<std::uint8_t> data(r::bytes);
+  prm::set<r::sensor_index>(data.data(), 64);
+  const auto answer = dev().access_register(kMtmp, false, data).must();
+  const std::uint8_t* p = answer.out.data() + prm::access_register_out::bytes;
+  EXPECT_EQ(prm::get<r::sensor_index>(p), 64u);
+  EXPECT_EQ(prm::get<r::temperature>(p), 0u);
+}
+
 }  // namespace
 }  // namespace hcasim::bare
