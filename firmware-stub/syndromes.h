@@ -299,7 +299,7 @@
   X(ReformatType, 0x5a0b20, kBadParam, kReformat, "packet reformat not supported")                        \
   X(ReformatData, 0x5a0b21, kBadParam, kReformat, "packet reformat data of a size not supported")         \
   X(ReformatList, 0x5a0b22, kBadInpLen, kReformat, "packet reformat data shorter than it says")           \
-  X(FlowCounterMemory, 0x5a0b23, kBadRes, kFlowCounter, "memory for flow counters cannot be reached")     \
+  X(FlowCounterMemory, 0x5a0b23, kBadRes, kCount, "memory for flow counters cannot be reached")           \
   /* steering by software */                                                                              \
   X(SwIcmLimit, 0x5a0d01, kLim, kCount, "no more SW ICM objects")                                         \
   X(SwIcmNumber, 0x5a0d02, kBadRes, kNoObject, "no such SW ICM object")                                   \

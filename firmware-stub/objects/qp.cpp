@@ -7,6 +7,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/qp_context.h"
 #include "firmware-stub/objects/ring.h"
+#include "firmware-stub/objects/time_format.h"
 #include "prm/umem.h"
 
 namespace hcasim::fw {

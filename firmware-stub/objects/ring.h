@@ -16,8 +16,5 @@ namespace hcasim::fw {
 Syndrome read_ring(Firmware& fw, const Command& cmd, std::size_t pas_offset, unsigned log_page_size,
                    unsigned page_offset, std::uint64_t bytes, Syndrome wrong, GuestRing& ring);
 
-// ts_format of a queue, whose CQEs can have times of the free-running counter alone (0, or 1: the default).
-constexpr bool free_running(std::uint32_t ts_format) { return ts_format <= 1; }
-
 }  // namespace hcasim::fw
 #endif

@@ -6,6 +6,7 @@
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/ring.h"
+#include "firmware-stub/objects/time_format.h"
 
 namespace hcasim::fw {
 

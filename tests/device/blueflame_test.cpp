@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "driver/bare/qp.h"
+#include "two_qps.h"
 
 namespace hcasim::bare {
 namespace {
@@ -26,30 +26,19 @@ TEST(BlueFlame, BringsTheWqeAlong) {
   Device device(function);
   device.probe();
   EXPECT_EQ(device.cap<prm::cmd_hca_cap::bf>(), 1u);
-  Pd pd(device);
-  Cq cq(device);
-  Qp qp(device, pd, cq, cq);
-  Buffer memory = device.memory().allocate(1 << 16);
-  Mr mr(device, Mr::of(pd, memory, kAllAccess));
-  QpAttr attr;
-  attr.remote_qpn = qp.qpn();
-  qp.connect(attr);
+  TwoQps two(device);
+  Qp& qp = *two.a;
   std::uint64_t value = 0;
   // What is read meanwhile, in bytes.
   const auto writes = [&](const auto& ring) {
     const std::uint64_t before = function.counter("dma_read_bytes");
     for (unsigned i = 0; i < kWrites; ++i) {
       ++value;
-      std::memcpy(memory.data(), &value, sizeof value);
-      SendWr w;
-      w.op = WqeOp::kRdmaWrite;
-      w.sges = {{mr.start(), mr.key(), sizeof value}};
-      w.raddr = mr.start() + 8192;
-      w.rkey = mr.key();
-      ring(qp.post(w, false));
-      const Completion c = cq.wait_one();
+      std::memcpy(two.memory.data(), &value, sizeof value);
+      ring(qp.post(two.wr(WqeOp::kRdmaWrite, sizeof value), false));
+      const Completion c = two.cq.wait_one();
       EXPECT_FALSE(c.error()) << c.text();
-      EXPECT_EQ(std::memcmp(memory.data() + 8192, &value, sizeof value), 0);
+      EXPECT_EQ(std::memcmp(two.memory.data() + two.memory.size() / 2, &value, sizeof value), 0);
     }
     return function.counter("dma_read_bytes") - before;
   };

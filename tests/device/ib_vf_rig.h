@@ -51,6 +51,14 @@ class IbVf : public ::testing::Test {
     in.set<C::port_guid>(guid).set<C::node_guid>(guid + 1).set<C::vport_state_policy>(policy);
     return pf.exec(in);
   }
+  // A field of what that vport has counted (query_vport_counter_out), asked for by its manager.
+  template <class Field>
+  std::uint64_t counted(std::uint32_t vport) {
+    using In = prm::query_vport_counter_in;
+    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(vport);
+    return pf.exec(in, prm::query_vport_counter_out::bytes).must().get<Field>();
+  }
   bool initializing(FunctionId f) {
     return (c.machine.function(f).read32(offsetof(prm::InitSeg, initializing)) &
             prm::InitSeg::kInitializing) != 0;

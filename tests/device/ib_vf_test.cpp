@@ -289,12 +289,8 @@ TEST_F(IbVf, TrafficIsCountedForEach) {
   End a(pf), b(*vf);
   a.connect(b);
   b.connect(a);
-  using Out = prm::query_vport_counter_out;
-  using In = prm::query_vport_counter_in;
   const auto received = [&](std::uint32_t vport) {
-    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
-    in.set<In::other_vport>(1).set<In::vport_number>(vport);
-    return pf.exec(in, Out::bytes).must().get<Out::received_ib_unicast::octets>();
+    return counted<prm::query_vport_counter_out::received_ib_unicast::octets>(vport);
   };
   const std::uint64_t before = received(1), of_pf = received(0), of_other = received(2);
   EXPECT_TRUE(a.write(b, 1));
@@ -338,12 +334,8 @@ TEST_F(IbVf, OnlyMembersCountWhatComesToTheirGroup) {
     EXPECT_TRUE(one->exec(in).ok());
   };
   of_group(prm::op::ATTACH_TO_MCG);
-  using Out = prm::query_vport_counter_out;
-  using In = prm::query_vport_counter_in;
   const auto received = [&](std::uint32_t vport) {
-    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
-    in.set<In::other_vport>(1).set<In::vport_number>(vport);
-    return pf.exec(in, Out::bytes).must().get<Out::received_ib_multicast::packets>();
+    return counted<prm::query_vport_counter_out::received_ib_multicast::packets>(vport);
   };
   const auto before = received(1), of_other = received(2);
   PacketRef p = datagram(c, 0xffffff);

@@ -309,7 +309,7 @@ TEST_F(Steering, MasksOfFieldsThatNobodyReadsAreRefused) {
 // ---- Counters ----
 
 TEST_F(Steering, CountersInBulk) {
-  breaks({"destroy-busy", "object-unknown", "flow-counter-bulk"});
+  breaks({"destroy-busy", "object-unknown"});
   using Alloc = prm::alloc_flow_counter_in;
   Mailbox alloc(prm::op::ALLOC_FLOW_COUNTER, Alloc::bytes);
   alloc.set<Alloc::flow_counter_bulk>(1);

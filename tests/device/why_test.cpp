@@ -264,7 +264,9 @@ TEST_F(Why, SlowBecauseOfCongestion) {
         TwoQps w(d);
         qpn_ = w.a->qpn();
         for (int i = 0; i < 10; ++i) {
-          if (i == 9) ASSERT_EQ(d.function().inject("ecn=1"), "");
+          if (i == 9) {
+            ASSERT_EQ(d.function().inject("ecn=1"), "");
+          }
           w.a->post(w.wr(WqeOp::kRdmaWrite, 30'000));
           w.cq.wait_one();
         }

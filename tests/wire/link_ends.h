@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "../files.h"
+#include "pass.h"
 #include "wire/link.h"
 
 namespace hcasim::wire {
 
 using test::Folder;
 using Bytes = std::vector<std::uint8_t>;
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 inline Address address(const std::string& text) {
   Address a;
@@ -100,14 +100,9 @@ struct End final : Link::Owner {
 class LinkTest : public ::testing::TestWithParam<const char*> {
  protected:
   std::string where(const char* file = "s") const { return GetParam() + (folder_ / file); }
-  // Lets `seconds` pass for these ends, in steps.
   template <class... Ends>
   void pass(double seconds, Ends&... ends) {
-    const std::int64_t end = now_ + static_cast<std::int64_t>(seconds * 1e9);
-    while (now_ < end) {
-      now_ += kSecond / 100;
-      (ends.link.poll(now_), ...);
-    }
+    pass_from(now_, seconds, ends...);
   }
   // As an end does that waits for the other one.
   Link::Pulled waits(End& end) {

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <string>
 
+#include "pass.h"
 #include "wire/link.h"
 
 namespace {
@@ -62,7 +63,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 // Of an address of this machine; -1: nobody listens there.
 int connected(const char* address, unsigned port) {
@@ -120,11 +120,7 @@ class TcpNames : public ::testing::Test {
  protected:
   template <class... Ends>
   void pass(double seconds, Ends&... ends) {
-    const std::int64_t end = now_ + static_cast<std::int64_t>(seconds * 1e9);
-    while (now_ < end) {
-      now_ += kSecond / 100;
-      (ends.link.poll(now_), ...);
-    }
+    pass_from(now_, seconds, ends...);
   }
   const unsigned port_ = free_port();
   std::int64_t now_ = kSecond;

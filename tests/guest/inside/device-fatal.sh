@@ -22,12 +22,13 @@ within() {
   done
 }
 # The card's own, which the driver has no part in.
-packets() {
+counter() {
   local n
-  n=$(ask counter tx_packets)
-  [[ $n =~ ^[0-9]+$ ]] || fail "tx_packets: $n"
+  n=$(ask counter "$1")
+  [[ $n =~ ^[0-9]+$ ]] || fail "$1: $n"
   echo "$n"
 }
+packets() { counter tx_packets; }
 start=$(packets) || fail "$start"
 moves() { (($(packets) > start + 1000)); }
 within 60 moves
@@ -36,18 +37,26 @@ within 60 grep -q IBV_EVENT_DEVICE_FATAL /tmp/watch
 note "$(grep -m 1 IBV_EVENT_DEVICE_FATAL /tmp/watch)"
 within 90 eval 'dmesg | grep -q "health recovery succeeded"'
 note "$(dmesg | grep "health recovery succeeded")"
-# What the reset has ended stays so; the interface's own frames are few.
-old=$(packets) || fail "$old"
-sleep 2
-new=$(packets) || fail "$new"
+back() { [[ -e /sys/class/infiniband/$device/ports/1/state ]]; }
+within 120 back
+# What the reset has ended stays so, while the driver has 200 commands answered; the interface's own frames are few.
+old=$(packets) commands=$(counter fw_commands) || fail "$old"
+for ((i = 0; i < 200; i++)); do
+  read -r _ <"/sys/class/infiniband/$device/ports/1/counters/port_xmit_data" || fail "$device's counters cannot be read"
+done
+new=$(packets) asked=$(counter fw_commands) || fail "$new"
+((asked - commands >= 200)) || fail "not 200 commands meanwhile: $commands, then $asked"
 ((new - old < 100)) || fail "traffic goes on after the reset: $old packets, then $new"
 # A program that polls its CQ and does not listen to events polls on for ever, here as on the card; its objects are the kernel's to
 # take back.
-kill -9 "$client" "$server" 2>/dev/null || true
-wait "$client" "$server" || true
+alive "$client" "$server" || fail "ib_write_bw has ended by itself: $(tail -n 3 /tmp/client /tmp/server)"
+kill -9 "$client" "$server"
+for pid in "$client" "$server"; do
+  status=0
+  wait "$pid" || status=$?
+  ((status == 128 + 9)) || fail "ib_write_bw ended with status $status"
+done
 kill $watch 2>/dev/null || true
-back() { [[ -e /sys/class/infiniband/$device/ports/1/state ]]; }
-within 120 back
 note "$device is back: $(cat "/sys/class/infiniband/$device/ports/1/state"); $(ip -br link show "$interface")"
 ends_up 1500
 pingpong_ends ibv_rc_pingpong -c -n 100
