@@ -9,6 +9,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/registers.h"
+#include "model/eth/lro.h"
 #include "prm/management.h"
 
 namespace hcasim::fw {
@@ -38,6 +39,8 @@ std::size_t pci_conf(const Options& options, Item& item) {
   prm::set<i::sriov_valid>(item.data(), 1);
   prm::set<i::sriov_en>(item.data(), options.vfs != 0 ? 1 : 0);
   prm::set<i::total_vfs>(item.data(), options.vfs);
+  prm::set<i::num_pfs_valid>(item.data(), 1);
+  prm::set<i::num_pfs>(item.data(), options.ports);
   return i::bytes;
 }
 
@@ -46,12 +49,23 @@ std::size_t pci_cap(const Options& options, Item& item) {
   prm::set<i::max_vfs_per_pf_valid>(item.data(), 1);
   prm::set<i::sriov_support>(item.data(), options.vfs != 0 ? 1 : 0);
   prm::set<i::max_vfs_per_pf>(item.data(), options.vfs);
+  prm::set<i::max_num_pfs>(item.data(), options.ports);
   return i::bytes;
 }
 
 std::size_t offload_conf(const Options& /*options*/, Item& item) {
-  prm::set<prm::nv_sw_offload_conf::uctx_en>(item.data(), 1);
-  return prm::nv_sw_offload_conf::bytes;  // CQEs are compressed in the balanced way
+  using i = prm::nv_sw_offload_conf;
+  const auto log2_of_period = [](std::size_t n) {
+    unsigned log = 0;
+    while (Lro::kPeriods[n] >> (log + 1) != 0) ++log;
+    return log;
+  };
+  prm::set<i::uctx_en>(item.data(), 1);
+  prm::set<i::lro_log_timeout0>(item.data(), log2_of_period(0));
+  prm::set<i::lro_log_timeout1>(item.data(), log2_of_period(1));
+  prm::set<i::lro_log_timeout2>(item.data(), log2_of_period(2));
+  prm::set<i::lro_log_timeout3>(item.data(), log2_of_period(3));
+  return i::bytes;  // CQEs are compressed in the balanced way
 }
 
 std::size_t offload_cap(const Options& /*options*/, Item& /*item*/) { return prm::nv_sw_offload_cap::bytes; }
@@ -83,8 +97,9 @@ const ItemType* find_item(std::uint32_t type) {
 
 Syndrome read_nvda(Access& a) {
   using r = prm::nvda;
+  // Tools ask for items of an expansion ROM whatever MNVQC says, and take that there are none.
   const ItemType* const of = find_item(static_cast<std::uint32_t>(prm::get<r::type>(a.data)));
-  if (of == nullptr) return Syndrome::kRegisterValue;
+  if (of == nullptr) return Syndrome::kNvItem;
   Item item{};
   const std::size_t size = of->fill(a.fw.options(), item);
   if (a.room < r::bytes + size) return Syndrome::kRegisterLength;

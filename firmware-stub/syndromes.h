@@ -109,6 +109,7 @@
   X(DumpNoObject, 0x5a0218, kBadRes, kCount, "no such object to be dumped")                               \
   X(DumpNoElement, 0x5a0219, kBadRes, kCount, "no such element of the ring")                              \
   X(DumpMemory, 0x5a021a, kBadRes, kRegisterValue, "memory of the dump cannot be reached")                \
+  X(NvItem, 0x5a021b, kNoRes, kCount, "no such item of configuration")                                    \
   X(HostEndianness, 0x5a020c, kBadParam, kRegisterValue, "host endianness not supported")                 \
   /* PD, UAR, XRCD, transport domain, counters */                                                         \
   X(PdLimit, 0x5a0301, kLim, kCount, "no more PDs")                                                       \

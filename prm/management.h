@@ -85,8 +85,10 @@ struct nv_base_mac_guid_cap {
 };
 struct nv_global_pci_conf {
   using sriov_valid = Field<0, 1>;
+  using num_pfs_valid = Field<3, 1>;
   using per_pf_total_vf = Field<17, 1>;  // each physical function has a number of its own
   using sriov_en = Field<32, 1>;
+  using num_pfs = Field<40, 8>;  // physical functions
   using total_vfs = Field<48, 16>;
   static constexpr std::size_t bytes = 12;
 };
@@ -94,12 +96,17 @@ struct nv_global_pci_cap {
   using max_vfs_per_pf_valid = Field<0, 1>;
   using per_pf_total_vf_supported = Field<20, 1>;
   using sriov_support = Field<32, 1>;
+  using max_num_pfs = Field<40, 8>;
   using max_vfs_per_pf = Field<48, 16>;
   static constexpr std::size_t bytes = 20;
 };
 struct nv_sw_offload_conf {
-  using uctx_en = Field<23, 1>;          // user contexts (DevX)
-  using cqe_compression = Field<29, 3>;  // 0 balanced, 1 aggressive
+  using uctx_en = Field<23, 1>;           // user contexts (DevX)
+  using cqe_compression = Field<29, 3>;   // 0 balanced, 1 aggressive
+  using lro_log_timeout3 = Field<48, 4>;  // us, of lro_timer_supported_periods
+  using lro_log_timeout2 = Field<52, 4>;
+  using lro_log_timeout1 = Field<56, 4>;
+  using lro_log_timeout0 = Field<60, 4>;
   static constexpr std::size_t bytes = 8;
 };
 struct nv_sw_offload_cap {

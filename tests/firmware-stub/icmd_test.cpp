@@ -200,7 +200,7 @@ TEST_F(IcmdEthernet, AddressesAreThoseOfTheCard) {
   EXPECT_EQ(prm::get<prm::nv_base_mac_guid_cap::num_of_allocated_macs>(data), 1u);
   EXPECT_EQ(prm::get<prm::nv_base_mac_guid_cap::num_of_allocated_guids>(data), 1u);
 
-  EXPECT_EQ(nv_item(4).status, RegisterStatus::kBadParam);
+  EXPECT_EQ(nv_item(4).status, RegisterStatus::kNoResource);
   EXPECT_EQ(nv_item(prm::kNvBaseMacGuid, 12).status, RegisterStatus::kTooShort);
   std::vector<std::uint8_t> set(prm::nvda::bytes + 16);
   prm::set<prm::nvda::type>(set.data(), prm::kNvBaseMacGuid);
@@ -237,6 +237,12 @@ TEST_F(IcmdEthernet, ConfigurationHasItsItems) {
   EXPECT_EQ(prm::get<prm::nv_global_pci_conf::sriov_en>(conf.data() + prm::nvda::bytes), 0u);
   EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::cqe_compression>(offload.data() + prm::nvda::bytes), 0u);
   EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::uctx_en>(offload.data() + prm::nvda::bytes), 1u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_conf::num_pfs_valid>(conf.data() + prm::nvda::bytes), 1u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_conf::num_pfs>(conf.data() + prm::nvda::bytes), 1u);
+  EXPECT_EQ(prm::get<prm::nv_global_pci_cap::max_num_pfs>(cap.data() + prm::nvda::bytes), 1u);
+  // The periods that lro_timer_supported_periods has: 8 us and 1,024.
+  EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::lro_log_timeout0>(offload.data() + prm::nvda::bytes), 3u);
+  EXPECT_EQ(prm::get<prm::nv_sw_offload_conf::lro_log_timeout3>(offload.data() + prm::nvda::bytes), 10u);
 }
 
 // mstconfig asks for all that it knows, and leaves out what it may not read.
