@@ -77,7 +77,9 @@ forwarding() {
     # More packets than a 16-bit counter of completions has numbers for.
     [[ $mode != txonly ]] || least=2200000
     look
-    ask "set fwd $mode" 'port start all' 'clear port stats all' "start $([[ $mode == [im]* ]] && echo 'tx_first 4')"
+    ask "set fwd $mode" 'port start all' 'show txq info 0 0'
+    grep -q 'Burst mode: .*Enhanced MPW' <<<"$answer" || fail "several frames in a WQE: $answer"
+    ask 'clear port stats all' "start $([[ $mode == [im]* ]] && echo 'tx_first 4')"
     within 60 has_grown left tx_packets_phy $least
     ask stop
     within 20 alike
@@ -192,6 +194,10 @@ elif what == "flows":
             wire.send(bytes(ether / ip4 / l4 / payload(64)))
     for i in range(40):
         wire.send(bytes(ether / Dot1Q(vlan=100) / ip4 / UDP(sport=9, dport=7004) / payload(64)))
+elif what == "paced":
+    for i in range(number):
+        wire.send(bytes(ether / ip4 / UDP(sport=9, dport=7000) / payload(64)))
+        time.sleep(0.3)
 elif what == "spread":
     for i in range(number):
         wire.send(bytes(ether / IP(src=f"10.8.1.{i % 250}", dst="10.8.0.2") / UDP(sport=i, dport=7000) / payload(64)))
@@ -283,6 +289,52 @@ features() {
   pmd_ends
 }
 
+# aged RULE: the rule, and no other, has not been used for its time.
+aged() { ask 'flow aged 0' && grep -q 'total aged flows: 1$' <<<"${answer//$'\r'/}" && grep -qE "^Flow[[:space:]]+$1[[:space:]]" <<<"$answer"; }
+# What it does with the card's clock, with counters that are dumped into its memory (rules that say when they have not been used), and
+# with samplers.
+offloads() {
+  local offset stamps sender
+  ethtool -K "${netdev[right]}" rxvlan off || fail "ethtool -K"
+  ip link set dev "${netdev[right]}" promisc on up || fail "promisc"
+  pmd left --rxq 4 --txq 4 --rxd 256 --txd 256 --port-topology loop --total-num-mbufs 4096 --enable-rx-timestamp
+  ask 'set fwd rxonly' 'set verbose 1' 'port start 0' start
+  within 30 grep -q 1 "/sys/class/net/${netdev[right]}/carrier"
+  offset=$(stat -c %s /tmp/pmd)
+  peer paced 3
+  within 20 told 3 'timestamp [0-9]'
+  mapfile -t stamps < <(tail -c "+$offset" /tmp/pmd | sed -nE 's/.*timestamp ([0-9]+).*/\1/p')
+  # The clock runs at 1 GHz.
+  ((stamps[1] - stamps[0] > 290000000 && stamps[2] - stamps[1] > 290000000 && stamps[2] - stamps[0] < 20000000000)) ||
+    fail "time stamps of frames 0.3 s apart: ${stamps[*]}"
+  note "time stamps: ${stamps[*]}"
+  ask 'set verbose 0'
+
+  seen["right tx_packets_phy"]=$(counter right tx_packets_phy)
+  peer paced 60 &
+  sender=$!
+  within 60 has_grown right tx_packets_phy 1
+  ask 'flow create 0 ingress pattern eth / ipv4 / udp dst is 7000 / end actions age timeout 5 / queue index 1 / end' \
+    'flow create 0 ingress pattern eth / ipv4 / udp dst is 7001 / end actions age timeout 5 / queue index 2 / end'
+  within 40 aged 1
+  kill -0 "$sender" || fail "the sender has ended before the rule that it does not use was old"
+  wait "$sender" || fail "the sender"
+  note "rule 1 is old, rule 0 is not"
+  ask 'flow flush 0'
+
+  ask 'set sample_actions 0 mark id 8 / queue index 3 / end' \
+    'flow create 0 ingress group 0 pattern eth / end actions jump group 1 / end' \
+    'flow create 0 ingress group 1 pattern eth / ipv4 / udp dst is 7001 / end actions sample ratio 1 index 0 / queue index 1 / end' \
+    'flow create 0 ingress group 1 pattern eth / ipv4 / udp dst is 7002 / end actions sample ratio 4 index 0 / queue index 2 / end' \
+    'clear port stats all'
+  peer flows
+  within 20 queue_packets 45
+  [[ ${queues[*]} == "0 10 20 15" ]] || fail "sampled: by queue ${queues[*]}"
+  note "samples: of 10 frames all, of 20 each fourth"
+  ask 'flow flush 0' stop
+  pmd_ends
+}
+
 # dpdk-test-flow-perf makes and takes away rules, thousands at a time.
 flow_perf() {
   local status=0
@@ -292,10 +344,11 @@ flow_perf() {
   grep 'Core 0 :: Rules' /tmp/perf
 }
 
+# dpdk:DEBIAN,PART is one part of it.
 debian=${test_argument:-13}
+parts=(forwarding features offloads flow_perf)
+if [[ $debian == *,* ]]; then parts=("${debian#*,}") debian=${debian%%,*}; fi
 root=/tmp/roots/$debian
 note "Debian $debian: $(basename "$root"/usr/lib/*/librte_net_mlx5.so.*.*)"
-forwarding
-features
-flow_perf
+for part in "${parts[@]}"; do "$part"; done
 no_complaints "DPDK"

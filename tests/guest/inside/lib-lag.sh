@@ -43,7 +43,7 @@ unbond() {
 }
 # What bonds say in order: of LACP before the other end has answered, or when its ports leave one by one; of a port whose speed is not known
 # at the moment that its link comes up.
-bond_words='No 802.3ad response from the link partner|could not find a new aggregator for its ports|failed to get link speed/duplex'
+bond_words='No 802.3ad response from the link partner|could not find a new aggregator for its ports|failed to get link speed/duplex|speed changed to 0 on port'
 # mark_again WHAT [PATTERN]: no complaint until now, and the log is marked anew.
 mark_again() {
   no_complaints "$1" "$bond_words${2:+|$2}"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=ib,vfs=127 --mem 4G --smp 4
-# watch: 2000 1536
+# watch: 3000 1536
 # When functions go QEMU makes its maps of all their address spaces anew, and keeps the old ones until its RCU thread has had its turn: 200
-# MiB on an idle machine, 600 on a busy one, for a moment. What matters is the same at the end, and what each function takes.
+# MiB on an idle machine, 600 on a busy one (of 127: 2 GiB), for a moment. What matters is the same at the end, and what each function takes.
 # $test_argument virtual functions at a time (64), each with a driver that runs.
 count=${test_argument:-64}
 wait_active mlx5_0
@@ -13,6 +13,7 @@ sleep 2
 start=$SECONDS
 vfs "$count"
 note "$count up after $((SECONDS - start)) s"
+sleep 3
 echo "watch: up of $count"
 sleep 2
 mapfile -t rdma < <(devices "$count")
