@@ -204,7 +204,7 @@ elif what == "spread":
 else:
     sys.exit(f"what is {what}?")
 PYTHON
-peer() { timeout 60 python3 /tmp/peer.py "${netdev[right]}" "$(<"/sys/class/net/${netdev[left]}/address")" "$@" || fail "$*"$'\n'"$(tail -n 40 /tmp/pmd)"; }
+peer() { timeout 120 python3 /tmp/peer.py "${netdev[right]}" "$(<"/sys/class/net/${netdev[left]}/address")" "$@" || fail "$*"$'\n'"$(tail -n 40 /tmp/pmd)"; }
 
 # queue_packets N: what the four receive queues have had is N in all; sets queues.
 queue_packets() {
