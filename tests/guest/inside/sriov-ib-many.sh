@@ -13,13 +13,12 @@ sleep 2
 start=$SECONDS
 vfs "$count"
 note "$count up after $((SECONDS - start)) s"
-sleep 3
 echo "watch: up of $count"
-sleep 2
 mapfile -t rdma < <(devices "$count")
 [[ $(printf '%s\n' "${rdma[@]}" | sort -u | wc -l) == $((count + 1)) ]] || fail "devices: ${rdma[*]}"
 between "${rdma[0]}" "${rdma[count]}" ibv_rc_pingpong -c -n 100
 between "${rdma[1]}" "${rdma[count / 2]}" ibv_rc_pingpong -c -n 100
+echo "watch: going"
 start=$SECONDS
 vfs 0
 note "down after $((SECONDS - start)) s"
