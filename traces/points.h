@@ -140,6 +140,8 @@
     "an object was destroyed")                                                                               \
   X(kPortState,     port_state,      kObject, "port", "-", "port state", "-", "the link changed")            \
   X(kHealth,        health,          kObject, "-", "-", "health syndrome", "-", "the health state changed")  \
+  X(kDoorbellOff,   doorbell_off,    kObject, "number", "type of object: RuleObject in rules.h",             \
+    "BAR0 offset", "value", "a doorbell was ignored, as the driver has switched the interface off")          \
   X(kFaultInjected, fault_injected,  kObject, "object's number", "fault: its place in the plan, from 1; 0: none", \
     "kind 7:0, action 15:8: their numbers in fault_list.h", "detail; command: seq 31:0, opcode 47:32",       \
     "a test or the user's options broke something on purpose")                                               \

@@ -64,7 +64,7 @@ const char* register_text(unsigned offset) {
   return offset == kEqUpdate ? "EQ update" : "no register";
 }
 
-std::string bad_doorbell_text(const Record& r) {
+std::string doorbell_text(const Record& r) {
   const auto object = static_cast<RuleObject>(r.index & 0xff);
   if (object == RuleObject::kNone)  // older than the field that tells of what the number is
     return fmt::format(
@@ -76,8 +76,10 @@ std::string bad_doorbell_text(const Record& r) {
                        object_name(object), r.obj, r.a0, r.a1);
   const std::uint64_t page = r.a0 / prm::uar::kPageBytes;
   const auto offset = static_cast<unsigned>(r.a0 % prm::uar::kPageBytes);
-  std::string text = fmt::format("bad doorbell at UAR page {:#x}, offset {:#x} ({}): value {:#x}", page,
-                                 offset, register_text(offset), r.a1);
+  std::string text = fmt::format(
+      "{} doorbell at UAR page {:#x}, offset {:#x} ({}): value {:#x}",
+      static_cast<Point>(r.point) == Point::kDoorbellOff ? "the interface is off: ignored" : "bad", page,
+      offset, register_text(offset), r.a1);
   if (object == RuleObject::kUar && offset == prm::uar::kCqArm)
     text += fmt::format("; if it was 8 bytes, for CQ {:#x}", r.a1 & 0xffffff);
   if (object == RuleObject::kUar && offset >= prm::uar::kSqDoorbell)
@@ -195,7 +197,8 @@ std::string in_words(const Record& r) {
     case Point::kQpError:
       return qp_error_text(r);
     case Point::kDoorbellBad:
-      return bad_doorbell_text(r);
+    case Point::kDoorbellOff:
+      return doorbell_text(r);
     case Point::kEqOverrun:
       return fmt::format("EQ {:#x} had no room for an event {}: producer {}, consumer {}", number,
                          number_or(prm::eqe_type_name(static_cast<prm::EqeType>(r.a1 & 0xff)), r.a1), r.index,

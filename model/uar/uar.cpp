@@ -43,17 +43,18 @@ void Uar::bad(Time t, FunctionId f, Rule rule, RuleObject object, std::uint32_t 
   std::uint8_t bytes[12];  // where, and what
   prm::store32(bytes, static_cast<std::uint32_t>(offset));
   prm::store64(bytes + 4, value);
-  // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
-  // itself, and arms CQs while it does.
   if (blocks_.dma.enabled(f)) blocks_.tracer.broke(rule, t, object, {f, number}, bytes, sizeof bytes);
   in_vain(t, f, object, number, offset, value);
 }
 
 void Uar::in_vain(Time t, FunctionId f, RuleObject object, std::uint32_t number, std::uint64_t offset,
                   std::uint64_t value) {
-  ++blocks_.pages[f].bad;
-  traces::trace(blocks_.tracer, Point::kDoorbellBad, t, {f, number}, traces::bad_store(object), offset,
-                value);
+  // A driver that has switched the interface off (fast teardown at shutdown) still completes its queues by
+  // itself, arms CQs and sends frames while it does: nothing is wrong with that.
+  const bool off = !blocks_.dma.enabled(f);
+  if (!off) ++blocks_.pages[f].bad;
+  traces::trace(blocks_.tracer, off ? Point::kDoorbellOff : Point::kDoorbellBad, t, {f, number},
+                traces::bad_store(object), offset, value);
 }
 
 void Uar::write(Time t, FunctionId f, std::uint64_t offset, const std::uint8_t* bytes, unsigned len) {

@@ -149,8 +149,13 @@ TEST_F(BringUp, ShutdownWithFastOrForcedTeardown) {
   const auto r = dev().teardown_hca(1).must();
   EXPECT_EQ(prm::load32(r.out.data() + 12) & 1, 0u) << "state: success";
   const std::uint64_t written = machine().memory().bytes_written();
+  const std::uint64_t bad = fn().counter("bad_doorbells");
+  const std::uint32_t doorbell[2] = {};  // Linux sends and polls on behind it
+  for (const auto reg : {prm::uar::kSqDoorbell, prm::uar::kCqArm})
+    fn().write(dev().uar_offset() + reg, doorbell, sizeof doorbell);
   machine().advance(10'000'000);
   EXPECT_EQ(machine().memory().bytes_written(), written);
+  EXPECT_EQ(fn().counter("bad_doorbells"), bad);
   dev().function_reset();
 }
 

@@ -110,6 +110,17 @@ TEST_F(UarTest, ADoorbellOfNoQpIsCounted) {
   EXPECT_EQ(doorbells(), 0u);
 }
 
+TEST_F(UarTest, ADoorbellAfterTheInterfaceWasSwitchedOffIsNoBadOne) {
+  r.dma.set_enabled(BlockRig::kFunction, false);
+  pages.set_allocated(BlockRig::kUarPage, false);
+  ring(BlockRig::kQpn, 0);
+  store(prm::uar::kCqArm, arm_word(BlockRig::kCqn));
+  EXPECT_EQ(r.tracer.count(traces::Point::kDoorbellOff), 2u);
+  EXPECT_EQ(r.tracer.count(traces::Point::kDoorbellBad), 0u);
+  EXPECT_EQ(pages.bad, 0u);
+  EXPECT_EQ(doorbells(), 0u);
+}
+
 TEST_F(UarTest, ABurstIsTakenAsAWqeOnlyWhereBlueFlameIsOffered) {
   struct {
     prm::CtrlSeg c;
