@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <random>
 #include <vector>
 
 #include "card/api/calls.h"
 #include "card/api/fabric.h"
 #include "card/api/instance.h"
+#include "card/api/joins.h"
 #include "card/api/options.h"
 #include "card/api/parts.h"
 #include "card/api/simulation.h"
@@ -22,21 +22,25 @@
 
 using hcasim::api::all;
 using hcasim::api::CableEnd;
+using hcasim::api::check_cable;
+using hcasim::api::complete_cards;
 using hcasim::api::device_number;
 using hcasim::api::enter;
 using hcasim::api::Event;
 using hcasim::api::HostWire;
+using hcasim::api::join;
+using hcasim::api::join_cables;
 using hcasim::api::Recorded;
 using hcasim::api::Recorder;
 using hcasim::api::Settings;
 using hcasim::api::Simulation;
 using hcasim::api::SocketWire;
+using hcasim::api::take_port;
 using hcasim::api::tell;
 using hcasim::api::usable;
 
 namespace {
 
-constexpr unsigned kCardPorts = 2;           // of a card that options join of several HCAs
 constexpr std::size_t kMostArriving = 4096;  // frames in the port, beyond which the host is asked to wait
 
 hcasim::FunctionId as_id(unsigned function) { return static_cast<hcasim::FunctionId>(function); }
@@ -66,115 +70,10 @@ void spread_death() {
   }
 }
 
-// card=NAME: which of its ports this is.
-bool take_port(Settings& s, std::string& why) {
-  if (s.card.empty()) return true;
-  std::vector<const hca*> others;
-  for (const auto& h : all()) {
-    if (h->settings.card == s.card && h->in_service) others.push_back(h.get());
-  }
-  const std::string start = "card=" + s.card + ": ";
-  s.firmware.ports = kCardPorts;
-  s.firmware.port = 0;
-  if (others.empty()) return true;
-  const hca& first = *others.front();
-  s.firmware.port = 1 - first.settings.firmware.port;
-  if (others.size() == kCardPorts) {
-    why = start + "it has two ports already, " + first.settings.name + " and " + others.back()->settings.name;
-  } else if (first.settings.firmware.link != s.firmware.link) {
-    why = start + first.settings.name + " has another link type";
-  } else if (first.settings.firmware.vfs != s.firmware.vfs) {
-    why = start + first.settings.name + " has vfs=" + std::to_string(first.settings.firmware.vfs) +
-          ", and both ports have as many";
-  } else if (first.settings.firmware.sfs != s.firmware.sfs) {
-    why = start + first.settings.name + " has sfs=" + std::to_string(first.settings.firmware.sfs) +
-          ", and both ports have as many";
-  } else if (first.settings.firmware.port_tables != s.firmware.port_tables) {
-    why = start + first.settings.name + " has another port_select";
-  }
-  s.firmware.card_guid = first.firmware.options().card_guid;
-  return why.empty();
-}
-
-// A card has all of its ports, which know each other.
-bool complete_cards(std::string& why) {
-  for (const auto& h : all()) {
-    const std::string& card = h->settings.card;
-    if (card.empty() || !h->in_service) continue;
-    if (h->settings.firmware.port != 0) continue;
-    const auto second = std::find_if(all().begin(), all().end(), [&](const auto& o) {
-      return o->settings.card == card && o->settings.firmware.port == 1 && o->in_service;
-    });
-    if (second == all().end()) {
-      why = h->settings.name + ": card=" + card + ": there is no second HCA of that card";
-      return false;
-    }
-    hcasim::Lag::join(h->model.lag(), (*second)->model.lag());
-    hcasim::ESwitch::join(h->model.eswitch(), (*second)->model.eswitch());
-  }
-  return true;
-}
-
 // Whose wires are flushed when the model has run: of many HCAs in a process few have such.
 std::vector<hca*>& to_flush() {
   static auto* list = new std::vector<hca*>;
   return *list;
-}
-
-// One cable a port, of the right kind.
-bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why) {
-  const bool eth = s.firmware.link == hcasim::fw::Link::kEthernet;
-  if (!s.cable.empty() && (s.host_wire || s.wire)) {
-    why = "cable=" + s.cable + ": the port has a wire already";
-  } else if (!s.switch_name.empty() && (!s.cable.empty() || s.host_wire || s.wire)) {
-    why = "switch=" + s.switch_name + ": the port has a cable or wire already";
-  } else if (!s.switch_name.empty() && !eth && !s.firmware.sm) {
-    why = "switch=" + s.switch_name +
-          ": the modelled switch has no management agent, so sm=off finds no way through it";
-  } else if (s.cable == s.name) {
-    why = "cable=" + s.cable + ": that is this HCA itself; without cable= it has a cable to itself";
-  } else if (s.host_wire && !eth) {
-    why = "link=ib: the host's network carries Ethernet; an InfiniBand port takes wire= or cable=";
-  } else if (s.host_wire && !ops.wire_tx && !ops.wire_tx_at) {
-    why = "wire=host: the host takes no frames";
-  } else if (s.coupled && !s.wire) {
-    why = "coupled=on: there is no wire=unix:PATH, tcp:HOST:PORT or shm:NAME to be coupled over";
-  }
-  // Every process would come to the same GUID.
-  if (s.wire && s.firmware.node_guid == 0) {
-    std::random_device random;
-    s.firmware.node_guid = 0x0002c90300000000ull | (random() & 0xffffffu);
-  }
-  return why.empty();
-}
-
-bool join(hca* a, hca* b, std::string& why) {
-  if (!a || !b || !a->in_service || !b->in_service) {
-    why = "an HCA is out of service";
-    return false;
-  }
-  const std::string names = a->settings.name + " and " + b->settings.name;
-  if (a == b) {
-    why = names + " are the same HCA";
-  } else if (a->uplink || b->uplink) {
-    why = (a->uplink ? a : b)->settings.name + " has a cable already";
-  } else if (a->settings.firmware.link != b->settings.firmware.link) {
-    why = names + " have different link types";
-  } else if (a->settings.firmware.link == hcasim::fw::Link::kInfiniBand) {
-    const auto lids = hcasim::api::assign_lids({a->firmware.port().node_guid(), a->settings.firmware.lid},
-                                               {b->firmware.port().node_guid(), b->settings.firmware.lid});
-    if (lids.own == 0) {
-      why = names + " want the same LID, or have the same node GUID";
-    } else {
-      a->firmware.port().assign(lids.own, lids.sm, {{b->firmware.port().port_guid(), lids.peer}});
-      b->firmware.port().assign(lids.peer, lids.sm, {{a->firmware.port().port_guid(), lids.own}});
-    }
-  }
-  if (!why.empty()) return false;
-  a->connect(std::make_unique<CableEnd>(*a, *b));
-  b->connect(std::make_unique<CableEnd>(*b, *a));
-  a->follow_carrier();
-  return true;
 }
 
 // The wires in coupled time.
@@ -225,29 +124,6 @@ class Partners final : public Simulation::Partners {
     return std::max(first, now);
   }
 };
-
-// The options cable=NAME. Both ends may say it.
-bool join_all(std::string& why) {
-  for (auto& h : all()) {
-    const std::string& name = h->settings.cable;
-    if (name.empty() || !h->in_service) continue;
-    std::string where = h->settings.name;
-    where.append(": cable=").append(name).append(": ");
-    const auto peer = std::find_if(all().begin(), all().end(),
-                                   [&](const auto& o) { return o->in_service && o->settings.name == name; });
-    if (peer == all().end()) {
-      why = where + "there is no HCA of that name";
-      return false;
-    }
-    const auto* end = dynamic_cast<const CableEnd*>(h->uplink.get());
-    if (end && &end->peer() == peer->get()) continue;
-    if (!join(h.get(), peer->get(), why)) {
-      why.insert(0, where);
-      return false;
-    }
-  }
-  return true;
-}
 
 void note_statistics(hca* h) {
   Recorder* recorder = Recorder::current();
@@ -391,7 +267,7 @@ int hca_sim_start(int64_t now) {
   Recorded call(Event::kStart, Recorder::At{now});
   std::string why;
   if (!hca_sim_started() &&
-      !(complete_cards(why) && join_all(why) && hcasim::api::join_switches(all(), why))) {
+      !(complete_cards(why) && join_cables(why) && hcasim::api::join_switches(all(), why))) {
     for (auto& h : all()) {
       if (why.rfind(h->settings.name + ":", 0) == 0) h->log(HCA_LOG_ERROR, why.c_str());
     }
