@@ -152,7 +152,7 @@ void HcaModule::config_transport(tlm::tlm_generic_payload& payload, sc_core::sc_
 unsigned HcaModule::bar_peek(tlm::tlm_generic_payload& payload) {
   const unsigned len = payload.get_data_length();
   if (!payload.is_read() || len == 0 || len > 8) return 0;
-  return inner_->read(payload.get_address(), payload.get_data_ptr(), len) ? len : 0;
+  return inner_->peek(payload.get_address(), payload.get_data_ptr(), len) ? len : 0;
 }
 
 unsigned HcaModule::config_peek(tlm::tlm_generic_payload& payload) {

@@ -39,7 +39,12 @@ HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& con
       firmware_("firmware", model_, parts_.settings.firmware),
       config_(api::identity_of(parts_.profile, firmware_.options())),
       inbox_(
-          "inbox", [this](Time, Item& item) { perform(item); }, *this),
+          "inbox",
+          [this](Time due, Item& item) {
+            to_come_.erase(to_come_.find(due));
+            perform(item);
+          },
+          *this),
       vcd_("vcd"),
       frame_(kMaxFrame + kMaxHeaders) {
   api::set_up(parts_.settings, model_);
@@ -74,14 +79,22 @@ HcaModule::Inner::Inner(HcaModule& outer, api::Parts parts, const HcaConfig& con
 // Whoever is in a turn of a block does not wait for another one: DMA that leads back to the card.
 void HcaModule::Inner::wait_for_writes() {
   if (!can_wait() || Agenda::in_turn()) return;
-  const Time limit = sim_now() + kReadPatience;
-  while (!inbox_.empty()) {
+  const Time asked = sim_now(), limit = asked + kReadPatience;
+  ++readers_;
+  // Another initiator may be ahead of time: what it writes later than this is not waited for.
+  while (!to_come_.empty() && *to_come_.begin() <= asked) {
     if (sim_now() >= limit) {
       log(1, "a read did not see the writes before it: the host holds up the card's DMA");
-      return;
+      break;
     }
-    sc_core::wait(to_sc(limit - sim_now()), drained_);
+    sc_core::wait(to_sc(limit - sim_now()), began_);
   }
+  --readers_;
+}
+
+void HcaModule::Inner::put(Time t, const Item& item) {
+  to_come_.insert(t);
+  inbox_.push(t, item);
 }
 
 bool HcaModule::Inner::write(Time t, std::uint64_t address, const std::uint8_t* bytes, unsigned len) {
@@ -94,7 +107,7 @@ bool HcaModule::Inner::write(Time t, std::uint64_t address, const std::uint8_t* 
   item.resets = resets_;
   item.offset = place.offset;
   std::memcpy(item.bytes.data(), bytes, len);
-  inbox_.push(t, item);
+  put(t, item);
   return true;
 }
 
@@ -107,6 +120,16 @@ bool HcaModule::Inner::read(std::uint64_t address, std::uint8_t* bytes, unsigned
     model_.bar_read(kShown, place.offset, bytes, len);
   else
     config_.table_read(place.offset, bytes, len);
+  return true;
+}
+
+bool HcaModule::Inner::peek(std::uint64_t address, std::uint8_t* bytes, unsigned len) {
+  const ConfigSpace::Place place = config_.decode(address, len);
+  if (held() || place.bar != ConfigSpace::Bar::kRegisters || place.offset < kInitSegSize)
+    return read(address, bytes, len);
+  // UARs read as zeros, and no rule is broken.
+  std::memset(bytes, 0, len);
+  if (Memic::covers(place.offset)) model_.function(kShown).memic().load(place.offset, bytes, len);
   return true;
 }
 
@@ -142,7 +165,7 @@ void HcaModule::Inner::config_write(unsigned offset, std::uint32_t value, unsign
   }
   item.resets = resets_;
   host_.set_enabled(config_.bus_master());
-  inbox_.push(sim_now(), item);
+  put(sim_now(), item);
 }
 
 void HcaModule::Inner::hold_in_reset(bool on) { hold(in_reset_, on); }
@@ -161,12 +184,12 @@ void HcaModule::Inner::reset_now() {
   ++resets_;
   Item item;
   item.kind = Item::kReset;
-  inbox_.push(sim_now(), item);
+  put(sim_now(), item);
 }
 
 void HcaModule::Inner::perform(Item& item) {
   // What has begun has come before whatever is read from now on.
-  if (inbox_.empty()) drained_.notify(sc_core::SC_ZERO_TIME);
+  if (readers_ != 0) began_.notify(sc_core::SC_ZERO_TIME);
   // An initiator may be ahead of time: what it has written for later than a reset is lost with that.
   const bool written =
       item.kind == Item::kRegisters || item.kind == Item::kMsixTable || item.kind == Item::kGateway;
@@ -300,7 +323,7 @@ void HcaModule::Inner::carrier(bool up) {
   Item item;
   item.kind = Item::kCarrier;
   item.up = up;
-  inbox_.push(sim_now(), item);
+  put(sim_now(), item);
 }
 
 void HcaModule::Inner::transmit(Time t, const PacketRef& packet) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <deque>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "card/api/parts.h"
@@ -35,6 +36,8 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   bool read(std::uint64_t address, std::uint8_t* bytes, unsigned len);
   std::uint32_t config_read(unsigned offset, unsigned len);
   // The same without effect: registers of the vendor specific capability read as 0.
+  // As read(), for debuggers: nothing comes of it.
+  bool peek(std::uint64_t address, std::uint8_t* bytes, unsigned len);
   std::uint32_t config_peek(unsigned offset, unsigned len) const;
   void config_write(unsigned offset, std::uint32_t value, unsigned len);
   // Until the writes so far have been performed, unless the caller cannot wait.
@@ -67,6 +70,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
     const char* name;
     std::uint64_t value;
   };
+  void put(Time t, const Item& item);
   void perform(Item& item);
   void reset_now();
   void signal(unsigned vector);
@@ -91,11 +95,13 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   mutable fw::CardFirmware firmware_;
   ConfigSpace config_;
   TimedQueue<Item> inbox_;
+  std::multiset<Time> to_come_;             // when what is in the inbox is due
+  unsigned readers_ = 0;                    // processes that wait for it
   unsigned resets_ = 0;                     // that have come into the inbox
   bool in_reset_ = false, pulled_ = false;  // by the reset signal; by a fault: the card is out of its slot
   bool cable_in_ = true, peer_up_ = true;   // a fault may take the cable out; what the far end says
   bool wired_ = false, watched_ = false;
-  sc_core::sc_event drained_;
+  sc_core::sc_event began_;  // an item of the inbox, while a reader waits
   Vcd vcd_;
   std::vector<std::uint8_t> frame_;
   std::shared_ptr<traces::Capture> capture_;  // null: none

@@ -45,7 +45,10 @@ bool TlmHostPort::access(tlm::tlm_command command, std::uint64_t addr, unsigned 
     dma->b_transport(payload, delay);
     took_ = ps(sc_core::sc_time_stamp()) - before + ps(delay);
     if (!payload.is_response_ok()) return false;
-    if (use_dmi_ && payload.is_dmi_allowed()) ask_for_dmi(payload);
+    if (use_dmi_ && payload.is_dmi_allowed()) {
+      payload.set_address(addr);  // an interconnect may have made it the target's own
+      ask_for_dmi(payload);
+    }
     return true;
   } catch (...) {
     return false;  // of a target: the access is refused
@@ -54,9 +57,15 @@ bool TlmHostPort::access(tlm::tlm_command command, std::uint64_t addr, unsigned 
 
 void TlmHostPort::ask_for_dmi(tlm::tlm_generic_payload& payload) {
   tlm::tlm_dmi dmi;
-  if (dma->get_direct_mem_ptr(payload, dmi) && dmi.get_dmi_ptr() != nullptr &&
-      regions_.size() < kMostRegions && dmi.get_granted_access() != tlm::tlm_dmi::DMI_ACCESS_NONE)
-    regions_.push_back(dmi);
+  if (!dma->get_direct_mem_ptr(payload, dmi) || dmi.get_dmi_ptr() == nullptr ||
+      regions_.size() == kMostRegions || dmi.get_granted_access() == tlm::tlm_dmi::DMI_ACCESS_NONE)
+    return;
+  // Accesses across the edge of two regions ask again.
+  const bool known = std::any_of(regions_.begin(), regions_.end(), [&dmi](const tlm::tlm_dmi& r) {
+    return r.get_start_address() == dmi.get_start_address() && r.get_end_address() == dmi.get_end_address() &&
+           r.get_granted_access() == dmi.get_granted_access();
+  });
+  if (!known) regions_.push_back(dmi);
 }
 
 const tlm::tlm_dmi* TlmHostPort::region(std::uint64_t addr, std::size_t len, bool write) const {

@@ -34,6 +34,7 @@ class AnyMemory : public sc_module {
   tlm_utils::simple_target_socket<AnyMemory> socket;
   sc_time annotates, waits;
   bool dmi = false, throws = false;
+  bool leaves_address = false;  // as its own, as buses do that make it an offset
   unsigned accesses = 0;
   std::function<void(tlm::tlm_generic_payload&)> on_access;
 
@@ -50,6 +51,7 @@ class AnyMemory : public sc_module {
     delay += annotates;
     p.set_response_status(access(p) ? tlm::TLM_OK_RESPONSE : tlm::TLM_ADDRESS_ERROR_RESPONSE);
     p.set_dmi_allowed(dmi);
+    if (leaves_address) p.set_address(p.get_address() % 4096);
   }
   bool map(tlm::tlm_generic_payload&, tlm::tlm_dmi& out) {
     out.set_dmi_ptr(pages_.at(bare::HostMemory::kBusBase));
@@ -225,6 +227,15 @@ TEST_F(Module, UsesDmiUntilItIsInvalidated) {
   EXPECT_GT(between, 0u);
 }
 
+TEST_F(Module, HasDmiBehindABusThatChangesAddresses) {
+  TestPlatform p("p");
+  p.memory.dmi = p.memory.leaves_address = true;
+  unsigned wrong = ~0u;
+  p.run([&](bare::Machine& machine) { wrong = rdma_write(machine); });
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_GT(p.left.counter("dmi_accesses"), 100u);
+}
+
 TEST_F(Module, AMemoryThatThrowsRefuses) {
   TestPlatform p("p");
   p.run([&](bare::Machine& machine) {
@@ -283,6 +294,14 @@ TEST_F(Module, AWriteHappensWhenItsDelaySays) {
     const sc_time now = time_now();
     access(tlm::TLM_READ_COMMAND, seen, delay);
     EXPECT_EQ(sc_time_stamp(), now);
+    // Nor does it wait for what another initiator, which is ahead of time, has written for later.
+    value = 0x00302211;
+    delay = sc_time(50, SC_US);
+    access(tlm::TLM_WRITE_COMMAND, value, delay);
+    delay = SC_ZERO_TIME;
+    access(tlm::TLM_READ_COMMAND, seen, delay);
+    EXPECT_EQ(sc_time_stamp(), now);
+    EXPECT_NE(seen & kAddressMask, value);
   });
 }
 
@@ -343,6 +362,19 @@ TEST_F(Module, BreakingAStrictRuleIsFatal) {
     EXPECT_EQ(syndrome(), 0u);
     device.exec(in, hcasim::prm::query_issi_out::bytes);
     EXPECT_NE(syndrome(), 0u);
+  });
+}
+
+// A debugger's memory window is no driver.
+TEST_F(Module, DebugReadsBreakNoRule) {
+  TestPlatform p("p", "rules=strict");
+  p.run([&](bare::Machine& machine) {
+    bare::Device device(machine.function(0));
+    device.probe();
+    EXPECT_EQ(p.peek(kBars + 20 * hcasim::prm::uar::kPageBytes), 0u);
+    p.peek(kBars + HcaModule::kRegisterBytes - 8);  // device memory that nobody has
+    EXPECT_NE(p.peek(kBars + kFirmware), 0u);
+    EXPECT_EQ(machine.function(0).read32(kHealthSyndrome) >> 16 & 0xff, 0u);
   });
 }
 
