@@ -381,6 +381,7 @@ uint64_t hca_function_read(hca_t* h, unsigned function, uint64_t offset, unsigne
 void hca_function_code(hca_t* h, unsigned function, uint64_t offset, uint64_t value, uint64_t pc,
                        uint64_t caller) {
   if (!has(h, function)) return;
+  Recorded call(Event::kCode, device_number(h->number, function), offset, value, pc, caller);
   h->tracer->record(hcasim::traces::Point::kGuestCode, hcasim::sim_now(),
                     {function, static_cast<std::uint32_t>(offset)}, static_cast<std::uint32_t>(value), pc,
                     caller);

@@ -25,7 +25,12 @@ bool hca::trace_to(const std::string& path, std::string& why) {
   if (path.empty()) return !hcasim::api::Recorder::current() || tracer->open("/dev/null", &why);
   const bool good = trace_ring_mib != 0 ? tracer->open_ring(path, std::size_t{trace_ring_mib} << 20, &why)
                                         : tracer->open(path, &why);
-  if (good) trace_path = path;
+  if (good) {
+    trace_path = path;
+  } else if (hcasim::api::Recorder::current()) {
+    std::string nothing;
+    tracer->open("/dev/null", &nothing);  // as a replay goes on
+  }
   return good;
 }
 

@@ -224,7 +224,9 @@ void SocketWire::hold(bool on) {
   settle();
 }
 
-void SocketWire::settle() { far_->hold(held_ || full_); }
+// In coupled time a stopped host holds nothing up: it reads at meetings alone, and a meeting that it has
+// begun (a reset, a fault from its monitor) has to end.
+void SocketWire::settle() { far_->hold((held_ && !coupled_) || full_); }
 
 std::string SocketWire::wire_up(const wire::Hello& peer) {
   const wire::Hello own = hello_of(owner_);

@@ -84,8 +84,9 @@ inline constexpr std::uint64_t kOldestApi = 6;
   EVENT(kFunctionReset, "hca_function_reset", "h")                                                \
   EVENT(kSaved, "state", "ts") /* now, what hca_sim_save() says; no return follows */             \
   EVENT(kLoad, "hca_sim_load", "s")                                                               \
-  EVENT(kWireRxAt, "hca_wire_rx_at", "hns") /* time, frame */                                     \
-  EVENT(kWireTxAt, "wire_tx_at", "hnnns")   /* length, time, what the host said, digest */
+  EVENT(kWireRxAt, "hca_wire_rx_at", "hns")  /* time, frame */                                    \
+  EVENT(kWireTxAt, "wire_tx_at", "hnnns")    /* length, time, what the host said, digest */       \
+  EVENT(kCode, "hca_function_code", "hnnnn") /* offset, value, program counter, caller */
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,

@@ -34,7 +34,7 @@ bool is_from_wire(Event e) { return e >= Event::kLinkUp && e <= Event::kLinkLog;
 bool may_be_nested(Event e) {
   return e == Event::kMmioRead || e == Event::kMmioWrite || e == Event::kBurst || e == Event::kCarrier ||
          e == Event::kInject || e == Event::kSetTrace || e == Event::kVscRead || e == Event::kVscWrite ||
-         e == Event::kAttach || e == Event::kWireRxAt;
+         e == Event::kAttach || e == Event::kWireRxAt || e == Event::kCode;
 }
 
 // "key=value,key=value"
@@ -340,6 +340,9 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
       return true;
     case Event::kMmioWrite:
       hca_function_write(h, function, n[1], n[2], size(n[3]));
+      return true;
+    case Event::kCode:
+      hca_function_code(h, function, n[1], n[2], n[3], n[4]);
       return true;
     case Event::kBurst:
       hca_function_write_burst(h, function, n[1], s[0].data(), s[0].size());

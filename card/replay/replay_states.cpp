@@ -101,11 +101,17 @@ bool Replay::begin_with(const std::string& state, std::uint64_t event, std::stri
   Noted record;
   FarEnds ends;
   while (events_ < event && next(record)) {
-    // Which cards there are, what joins them, and what the host last said of their links: the state has none
-    // of it.
-    if (record.event == Event::kCreate || record.event == Event::kDestroy || record.event == Event::kStart ||
-        record.event == Event::kCable || record.event == Event::kCarrier) {
+    // Which cards there are, what joins them, what the host last said of their links, and whether they are
+    // traced (the model looks at memory for that): the state has none of it.
+    if (record.event == Event::kCreate || record.event == Event::kStart || record.event == Event::kCable ||
+        record.event == Event::kCarrier || record.event == Event::kSetTrace) {
       call(record);
+    } else if (record.event == Event::kDestroy) {
+      // What it said at its end, of rules that its driver broke, it does not say here.
+      std::uint64_t none = 0;
+      joining_ = true;
+      perform(record, none);
+      joining_ = false;
     } else if (record.event == Event::kAttach) {
       if (hca_t* h = hca_of(record.numbers[0])) attach(h, record.numbers[0], record.numbers[1] != 0);
     } else if (record.event == Event::kLinkUp || record.event == Event::kLinkDown ||

@@ -80,6 +80,26 @@ TEST_F(ReplayStates, AReplayBeginsWithTheLastOneUntilThen) {
   EXPECT_THAT(early.text, HasSubstr("the first state in the recording is of 0."));
 }
 
+// A traced card looks at memory for its trace; no state says whether one is.
+TEST_F(ReplayStates, BeginsWithTheTraceSwitchedAsItWas) {
+  for (const char* at_first : {"on", "off"}) {
+    std::int64_t from = 0;
+    {
+      Writes writes(recorded("link=ib,snapshot_every=20us"));
+      const auto set = [&](const char* value) {
+        EXPECT_EQ(hca_set_trace(writes.function.handle(), "on", value, nullptr, 0), 0);
+      };
+      set("off");
+      if (at_first == std::string("on")) set("on");
+      writes.run(20);
+      from = writes.machine.now();
+      writes.run(20);
+    }
+    const Ran ran = replay(file("r") + " --from " + std::to_string(from));
+    EXPECT_EQ(ran.status, 0) << at_first << ": " << ran.text;
+  }
+}
+
 TEST_F(ReplayStates, ThereAreNoneUnlessAskedFor) {
   { Writes(recorded("link=ib")).run(3); }
   const Ran ran = replay(file("r") + " --from 1000000");
@@ -111,6 +131,8 @@ TEST_F(ReplayStates, BeginsBehindACardThatIsGoneAndALinkThatIsDown) {
     machine.start();
     Device device(function);
     device.probe();
+    breaks({"uar-read"});
+    other.read32(5 * prm::uar::kPageBytes);  // it has something to say at its end
     hca_destroy(other.handle());
     function.set_carrier(false);
     machine.advance(100'000);

@@ -334,6 +334,32 @@ TEST_F(Replay, OfARunWhoseTracesWereSwitched) {
   EXPECT_GT(bytes_of(file("c2")).size(), capture.size());
 }
 
+// What QEMU tells of the guest's code is in the trace.
+TEST_F(Replay, OfARunWithTheGuestsCode) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca(recorded("link=ib,snapshot_every=20us"));
+    machine.start();
+    std::uint64_t pc = 0xffffffffc0001000;
+    scenario(function, [&] { hca_function_code(function.handle(), 0, 0x800, 7, pc++, 0); });
+  }
+  expect_same();
+}
+
+// A file that cannot be made ends the trace, which the replay, without files of its own, does not notice.
+TEST_F(Replay, OfARunWhoseTraceCouldNotBeWritten) {
+  {
+    Machine machine(std::size_t{64} << 20);
+    Function& function = machine.add_hca("link=ib,record=" + file("r"));
+    machine.start();
+    scenario(function);
+    EXPECT_NE(hca_set_trace(function.handle(), "file", file("none/t").c_str(), nullptr, 0), 0);
+    scenario(function);
+  }
+  const Ran ran = replay(file("r"));
+  EXPECT_EQ(ran.status, 0) << ran.text;
+}
+
 // Frames that come and go: an echo that loses some of them, a host that has enough, a carrier that goes.
 TEST_F(Replay, OfTheHostsNetwork) {
   {
