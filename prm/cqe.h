@@ -227,7 +227,9 @@ enum class TmhOp : uint8_t { kNoTag = 0, kRndv = 1, kFin = 2, kEager = 3 };
 static_assert(sizeof(Tmh) == 16 && sizeof(Rvh) == 16 && offsetof(TmCqe, hw_phase_cnt) == 4);
 
 struct ErrCqe {
-  uint8_t rsvd0[32];
+  uint8_t rsvd0[2];
+  be16 wqe_id;  ///< of a striding RQ, as in Cqe
+  uint8_t rsvd4[28];
   be32 srqn_uidx;
   uint8_t rsvd36[18];
   uint8_t vendor_err_synd;
@@ -237,8 +239,9 @@ struct ErrCqe {
   uint8_t signature;
   uint8_t op_own;
 };
-static_assert(sizeof(ErrCqe) == 64 && offsetof(ErrCqe, vendor_err_synd) == 54 &&
-              offsetof(ErrCqe, syndrome) == 55 && offsetof(ErrCqe, sop_drop_qpn) == 56);
+static_assert(sizeof(ErrCqe) == 64 && offsetof(ErrCqe, wqe_id) == 2 &&
+              offsetof(ErrCqe, vendor_err_synd) == 54 && offsetof(ErrCqe, syndrome) == 55 &&
+              offsetof(ErrCqe, sop_drop_qpn) == 56);
 
 /// Doorbell record of a CQ.
 struct CqDbr {

@@ -51,6 +51,7 @@ inline prm::Cqe make_cqe(const Completion& c, bool error, Time done) {
     auto& err = reinterpret_cast<prm::ErrCqe&>(cqe);
     err.vendor_err_synd = c.vendor_syndrome;
     err.syndrome = c.syndrome;
+    if (c.frame) err.wqe_id = c.frame->wqe_id;
   } else {
     cqe.ml_path = c.ml_path;
     cqe.slid = c.slid;

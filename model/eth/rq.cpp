@@ -172,6 +172,9 @@ void EthRx::flush(Time t, Rq& rq) {
     c.opcode = static_cast<std::uint8_t>(CqeOp::kRespErr);
     c.syndrome = static_cast<std::uint8_t>(CqeSyndrome::kWrFlush);
     c.wqe_counter = counter;
+    FrameCompletion f;
+    if (rq.striding()) c.frame = &f;
+    f.wqe_id = counter;
     post(t, rq, c);
   };
   if (rq.wqe.valid) {
@@ -194,6 +197,8 @@ void EthRx::rq_changed(Time t, Rq& rq, RqState old) {
   if (rq.state == RqState::kErr && old != RqState::kErr) {
     flush(t, rq);
   } else if (rq.state == RqState::kRst) {
+    // No CQE of its life so far comes behind the answer of the command, none that waits for others either.
+    if (Cq* cq = blocks_.cqs.find(rq.function, rq.cqn)) blocks_.cqs.settle(t, *cq);
     rq.producer = rq.consumer = rq.head = 0;
     rq.ahead.count = 0;
     rq.wqe.valid = false;

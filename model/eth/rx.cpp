@@ -363,6 +363,9 @@ void EthRx::fail_wqe(Time t, Rq& rq, CqeSyndrome syndrome, std::uint8_t vendor) 
   c.syndrome = static_cast<std::uint8_t>(syndrome);
   c.vendor_syndrome = vendor;
   c.wqe_counter = rq.wqe.counter;
+  FrameCompletion f;
+  if (rq.striding()) c.frame = &f;
+  f.wqe_id = rq.wqe.counter;
   rq.wqe.valid = false;
   post(t, rq, c);
   // A frame that is longer than the WQE's buffers costs that WQE and no more: the driver does not revive the

@@ -176,5 +176,35 @@ TEST_F(EthQueue, ALargeSendMayBeLargerThanTheCapabilitySays) {
   expect_good(link.scq, link.sq.post(wr));
 }
 
+// Linux looks at the WQE that a CQE names before it looks whether it tells of an error.
+TEST_F(EthTest, AnErrorOfStridesNamesItsWqe) {
+  breaks({"lkey-unknown"});
+  RqOptions o;
+  o.type = 2;
+  o.log_stride = 5;
+  o.log_size = 2;
+  o.log_strides = 9;
+  o.log_stride_size = 6;
+  o.flush_in_error = true;
+  constexpr std::uint32_t kWqe = 64 << 9;
+  EthLink link(dev(), o);
+  link.rq.post({link.rx_sge(0, kWqe)});
+  Sge bad = link.rx_sge(kWqe, kWqe);
+  bad.lkey = 0xabcdef00;
+  link.rq.post({bad});
+  link.rq.post({link.rx_sge(2 * kWqe, kWqe)});
+  Completion c;
+  for (unsigned i = 0; i < 40 && !c.error(); ++i) {
+    link.send(plain_frame(1400, i));
+    link.scq.wait_one();
+    c = link.rcq.wait_one();
+  }
+  EXPECT_EQ(c.syndrome, prm::CqeSyndrome::kLocalProt) << c.text();
+  EXPECT_EQ(c.raw.wqe_id, 1u);
+  const Completion flushed = link.rcq.wait_one();
+  EXPECT_EQ(flushed.syndrome, prm::CqeSyndrome::kWrFlush) << flushed.text();
+  EXPECT_EQ(flushed.raw.wqe_id, 2u);
+}
+
 }  // namespace
 }  // namespace hcasim::bare
