@@ -147,6 +147,8 @@ void Responder::check_srq_limit(Time t, Srq& srq) {
 // XRC SRQs and XRQs have a CQ of their own.
 Cq* Responder::receive_cq(const Qp& qp, const RecvWqe& wqe) const {
   const Srq* srq = wqe.srqn != 0 ? blocks_.qps[qp.function].find_srq(wqe.srqn) : nullptr;
+  // Whoever had an XRC SRQ may be gone before its last message ended; the QP's own CQ is nobody's then.
+  if (wqe.srqn != 0 && !srq && qp.type == QpType::kXrc) return nullptr;
   return blocks_.cqs.find(qp.function, srq && srq->has_cq() ? srq->cqn : qp.rcq);
 }
 

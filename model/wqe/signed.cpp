@@ -136,6 +136,7 @@ bool Mover::scatter_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const P
       s.rx.start_blind(s.format, false, off);
   }
   const std::uint64_t to = s.rx.out();
+  const SigStream before = s.rx;
   bytes_.clear();
   s.rx.push(s.format, src, len, bytes_);
   fragments_.clear();
@@ -143,7 +144,11 @@ bool Mover::scatter_signed(MoveResult& r, Mkey& mkey, std::uint32_t key, const P
       tpt_.translate(r.at, mkey.wire_key(), who.user, who.access, mkey.start + to, bytes_.size(), fragments_);
   r.status = tr.status;
   if (!r.ok()) {
-    s.rx.stop();
+    // The packet comes again when its page is there, in the midst of a block perhaps, whose guard goes on.
+    if (r.status == TptStatus::kFault)
+      s.rx = before;
+    else
+      s.rx.stop();
     return false;
   }
   const std::uint8_t* p = bytes_.data();

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "fixture.h"
+#include "odp_fixture.h"
 
 namespace hcasim::bare {
 namespace {
@@ -40,7 +40,7 @@ Bytes with_dif(const std::uint8_t* p, std::size_t blocks, std::uint16_t app, std
   return out;
 }
 
-class Signature : public DeviceTest {
+class Signature : public OdpTest {
  protected:
   static constexpr std::uint16_t kApp = 0xabcd;
   static constexpr std::uint32_t kRef = 0x01234567;
@@ -334,6 +334,33 @@ TEST_F(Signature, MadeInMemoryOnTheWayIn) {
   expect_good(p.acq, p.a.post(p.wr(WqeOp::kSend, 0, 8192)));
   EXPECT_EQ(p.bcq.wait_one().byte_cnt, 8192u);
   EXPECT_EQ(std::memcmp(p.bmem.data(), want.data(), want.size()), 0);
+}
+
+// The guard of a block, of which some packets are in memory when a page is missing, is that of all of it.
+TEST_F(Signature, APageThatIsMissingWithinABlock) {
+  PairOptions small;
+  small.attr.mtu = 256;
+  Pair p(dev(), small);
+  p.fill(4);
+  PagedMemory paged(dev(), p.pd, 4);
+  paged.map(0, 1);
+  paged.map(2, 1);
+  const Psvs psv(dev(), p.pd);
+  const Key k(dev(), p.pd);
+  const prm::Bsf b = bsf(psv, true, false);
+  good(configure(p.b, k.key(), paged.sge(0, 16 * 520), &b));
+  good(set_psv(p.b, psv.mem, kApp, kRef));
+  p.b.post_recv({{0, k.key(), 8192}});
+  const auto n = p.a.post(p.wr(WqeOp::kSend, 0, 8192));
+  const Fault f = next_fault();
+  EXPECT_EQ(f.kind, kReceiveFault);
+  EXPECT_NE(f.done % 512, 0u) << "at the edge of a block";
+  paged.map(1, 1);
+  EXPECT_CMD_OK(resume(f));
+  expect_good(p.acq, n);
+  EXPECT_EQ(p.bcq.wait_one().byte_cnt, 8192u);
+  const Bytes want = with_dif(p.amem.data(), 16, kApp, kRef);
+  EXPECT_EQ(std::memcmp(paged.mem.data(), want.data(), want.size()), 0);
 }
 
 TEST_F(Signature, PassedThroughWithCopiedParts) {

@@ -167,6 +167,27 @@ TEST_F(Xrc, AnSrqFailsWithItsCq) {
   EXPECT_EQ(dev().count_async(prm::EqeType::kSrqCatas), 1u);
 }
 
+// The process whose it was is gone: its completions are nobody's, and not those of the target's CQ, which
+// drivers do not look at.
+TEST_F(Xrc, AnSrqMayGoInTheMidstOfAMessage) {
+  expect_strays_ = true;
+  Pair p(dev());
+  Pairs x(p);
+  auto srq = std::make_unique<Srq>(dev(), p.pd, x.srq_options(x.cq1, 0x333));
+  srq->post({p.bsge(0, 65536)});
+  auto w = p.wr(WqeOp::kSend, 0, 65536);
+  w.xrc_srqn = srq->srqn();
+  x.a.post(w);
+  machine().advance(4'000);  // in the midst of it
+  ASSERT_FALSE(p.acq.ready());
+  srq.reset();
+  machine().advance(1'000'000);
+  EXPECT_CMD_OK(x.b.to_error());
+  machine().advance(100'000);
+  EXPECT_FALSE(x.unused.ready());
+  EXPECT_FALSE(x.cq1.ready());
+}
+
 TEST_F(Xrc, AnRmpIsNoXrcSrq) {
   Pair p(dev());
   Pairs x(p);
