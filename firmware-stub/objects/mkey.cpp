@@ -55,6 +55,9 @@ Syndrome read_umem(Firmware& fw, const Command& cmd, std::uint64_t start, std::u
 struct Request {
   using In = prm::create_mkey_in;
   using C = In::memory_key_mkey_entry;
+  // The number that is asked for, which the kernel's header does not name (rdma-core's tests do).
+  using InputIndex = prm::Field<0x48, 24>;
+  static_assert(In::op_mod::bit_off == 0x30 && In::pg_access::bit_off == 0x60);
   static constexpr std::size_t kList = In::klm_pas_mtt::bit_off / 8;
 
   explicit Request(const Command& cmd);
@@ -96,7 +99,8 @@ Request::Request(const Command& cmd)
 Syndrome Request::check(Firmware& fw, const Command& cmd) {
   if (mode > static_cast<unsigned>(AccessMode::kKsm) && !device()) return Syndrome::kMkeyMode;
   // Signatures: of what a UMR brings later, and of lists of pieces alone.
-  if (cmd.get<C::ma_translation_mode>() != 0 || (bsf != 0) != (cmd.get<C::bsf_en>() != 0) ||
+  if (cmd.get<InputIndex>() != 0 || cmd.get<C::ma_translation_mode>() != 0 ||
+      (bsf != 0) != (cmd.get<C::bsf_en>() != 0) ||
       (bsf != 0 && (bsf != kBsfOctowords || !is(AccessMode::kKlm))))
     return Syndrome::kMkeyFeature;
   pd = fw.objects().pds.find(cmd.get<C::pd>());
@@ -107,6 +111,8 @@ Syndrome Request::check(Firmware& fw, const Command& cmd) {
   umem = mtt() && cmd.get<In::mkey_umem_valid>() != 0 &&
          !(cmd.get<prm::umem_ref::mkey_id>() == 0 && (is_free || len == 0));
   if (cmd.get<In::mkey_umem_valid>() != 0 && !mtt()) return Syndrome::kUmem;
+  // A kernel says so of what processes ask for, so that no list of bus addresses is theirs.
+  if (cmd.get<In::mkey_umem_valid>() != 0 && !umem && given_words != 0) return Syndrome::kMkeyList;
   if (!umem && (given_words > (cmd.in_len - kList) / 8 || given_words > size_words))
     return Syndrome::kMkeyList;
   if (!listed && size_words != 0) return Syndrome::kMkeyList;
@@ -183,8 +189,8 @@ void Request::fill(const Command& cmd, Mkey& m) {
     m.xlt = std::move(xlt);
   }
   // A list that the command brings grants what its flags say only if it is said to have them; one that comes
-  // by UMR always has.
-  m.paged = given_words == 0 || cmd.get<In::pg_access>() != 0;
+  // by UMR always has. That of a UMEM has none: its pages were looked at when it was made.
+  m.paged = !umem && (given_words == 0 || cmd.get<In::pg_access>() != 0);
 }
 
 }  // namespace

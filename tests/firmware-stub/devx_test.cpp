@@ -428,7 +428,8 @@ TEST_F(Devx, KeyOverAUmem) {
   UmemSpec us{mem.page_list(12)};
   us.page_offset = 0x80;
   Umem umem(dev(), us);
-  const auto make = [&](std::uint64_t va, std::uint64_t len, std::uint64_t offset, std::uint32_t id) {
+  const auto make = [&](std::uint64_t va, std::uint64_t len, std::uint64_t offset, std::uint32_t id,
+                        bool flags = false) {
     MkeySpec s;
     s.pd = pd.pdn();
     s.start = va;
@@ -436,6 +437,7 @@ TEST_F(Devx, KeyOverAUmem) {
     Mailbox in = create_mkey_mailbox(s);
     in.set<prm::create_mkey_in::mkey_umem_valid>(1);
     in.set<prm::umem_ref::mkey_id>(id).set<prm::umem_ref::mkey_offset>(offset);
+    in.set<prm::create_mkey_in::pg_access>(flags);  // DPDK says that its list has some
     return dev().exec(in, prm::create_mkey_out::bytes);
   };
   const auto gone = [&](const CommandResult& r) {
@@ -477,12 +479,34 @@ TEST_F(Devx, KeyOverAUmem) {
     const bool inside = i >= 0x180 && i < 0x3180;
     ASSERT_EQ(mem.data()[i], inside ? static_cast<std::uint8_t>((i - 0x180) * 7 + 1) : 0) << i;
   }
+  const auto flagged = make(kVa + 0x180, 0x3000, 0x100, umem.id(), true);
+  ASSERT_TRUE(flagged.ok()) << flagged.text();
+  mem.fill(0);
+  w.rkey = static_cast<std::uint32_t>(flagged.get<prm::create_mkey_out::mkey_index>()) << 8 | 0x42;
+  a.post(w);
+  EXPECT_FALSE(cq.wait_one().error());
+  EXPECT_EQ(mem.data()[0x180 + 9], 64);
   w.raddr += 1;
   a.post(w);
   EXPECT_TRUE(cq.wait_one().error());  // one byte beyond the key
   EXPECT_OK(a.to_reset());
   EXPECT_OK(gone(made));
+  EXPECT_OK(gone(flagged));
   EXPECT_OK(umem.destroy());
+}
+
+// The kernel says of each of a process' keys by pages that a UMEM has its list.
+TEST_F(Devx, AnEmptyKeyBringsNoListOfItsOwn) {
+  breaks({"mkey-list"});
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  Pd pd(dev());
+  const Buffer mem = dev().memory().allocate(1 << 14);
+  MkeySpec s = Mr::of(pd, mem);
+  s.free = s.umr_en = true;
+  Mailbox in = create_mkey_mailbox(s);
+  in.set<prm::create_mkey_in::mkey_umem_valid>(1);
+  EXPECT_STATUS(dev().exec(in, prm::create_mkey_out::bytes), CmdStatus::kBadParam);
 }
 
 // ---- Ethernet ----
