@@ -82,6 +82,9 @@ void Firmware::set_enabled(bool on) {
   if (enabled_ && !on) {
     device_.restart(function_.id());  // comes back through function_reset()
     device_.dma().set_enabled(function_.id(), false);
+    // Whoever has it next, another sub-function with its number perhaps, finds nothing counted.
+    function_.vport().clear_counters();
+    settled_errors_ = errors();
   }
   enabled_ = on;
 }
@@ -95,6 +98,11 @@ void Firmware::vport_state_changed(PortState before) {
                              : now == PortState::kActive ? prm::kPortActive
                                                          : prm::kPortInitialized;
   device_.port_changed(function_.id(), event);
+}
+
+Firmware::Errors Firmware::errors() const {
+  const CmdQueue::Counters& c = cmdq_.counters();
+  return {qp_errors_, c.failed + c.bad_deliveries, c.over_limit};
 }
 
 bool Firmware::is_foreign(const std::function<bool(Firmware&)>& of) {

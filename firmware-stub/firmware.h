@@ -174,7 +174,22 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // The number of a virtual function that it manages and that is not ended; 0: there is none.
   std::uint32_t first_enabled();
   bool enabled() const { return enabled_; }
-  std::uint64_t qp_errors() const { return qp_errors_; }
+  // What went wrong: queues that failed, commands that were refused or could not be read, and those that
+  // asked for more than there is.
+  struct Errors {
+    std::uint64_t queues = 0, commands = 0, over_limit = 0;
+
+    template <class Archive>
+    void list_state(Archive& a) {
+      HCASIM_FIELDS(a, queues, commands, over_limit);
+    }
+  };
+  // Of the function as it is: since its manager has last disabled it.
+  Errors own_errors() const {
+    const Errors now = errors();
+    return {now.queues - settled_errors_.queues, now.commands - settled_errors_.commands,
+            now.over_limit - settled_errors_.over_limit};
+  }
   // As after power-on: what its manager has settled of it.
   void forget_settled();
   // Of a sub-function
@@ -219,6 +234,12 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     list_session(a);
     list_interface(a);
     a.lasting("qp_errors", qp_errors_);
+    bool settled = true;
+    if constexpr (Archive::kLoads) {
+      settled = a.version() >= 20;
+      settled_errors_ = {};  // not those of the card that takes the state
+    }
+    if (settled) a.lasting("settled_errors", settled_errors_);
     a.lasting("enabled", enabled_);
     a.lasting("sub_function", sub_function_);
     if (Archive::kStores || Archive::kResets || options_.migration) a("migration", migration_);
@@ -312,7 +333,10 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   bool enabled_;  // by the manager: a virtual function by ENABLE_HCA, a sub-function exists; others always
   SubFunction sub_function_;
   MigrationState migration_;
+  Errors errors() const;
+
   std::uint64_t qp_errors_ = 0;  // of the function's QPs, so far
+  Errors settled_errors_;        // before its manager has last disabled it
 };
 
 }  // namespace hcasim::fw

@@ -43,6 +43,7 @@ class HcaVport {
     if (policy == VportPolicy::kDown || port == PortState::kDown) return PortState::kDown;
     return policy == VportPolicy::kUp ? PortState::kActive : port;
   }
+  std::uint64_t first_guid() const { return first_guid_; }
   // As after power-on: a function's own reset leaves what its manager has settled.
   void forget() { *this = HcaVport(link_, first_guid_, first_mac_); }
 

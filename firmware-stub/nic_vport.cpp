@@ -109,11 +109,10 @@ void settle(Firmware& of, const Command& cmd) {
   if (cmd.get<f::permanent_address>() != 0)
     vport.mac = std::uint64_t{cmd.get<c::permanent_address::mac_addr_47_32>()} << 32 |
                 cmd.get<c::permanent_address::mac_addr_31_0>();
-  // Zero: none of its own, and the card's stays.
-  if (const std::uint64_t guid = cmd.get<c::node_guid>(); cmd.get<f::node_guid>() != 0 && guid != 0)
-    vport.node_guid = guid;
-  if (const std::uint64_t guid = cmd.get<c::port_guid>(); cmd.get<f::port_guid>() != 0 && guid != 0)
-    vport.port_guid = guid;
+  // Zero: none of its own, and the card's holds.
+  const auto or_first = [&vport](std::uint64_t guid) { return guid != 0 ? guid : vport.first_guid(); };
+  if (cmd.get<f::node_guid>() != 0) vport.node_guid = or_first(cmd.get<c::node_guid>());
+  if (cmd.get<f::port_guid>() != 0) vport.port_guid = or_first(cmd.get<c::port_guid>());
 }
 
 // Whether the function's driver has an event queue for them.
@@ -286,10 +285,10 @@ Syndrome query_vnic_env(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<prm::query_vnic_env_in>(fw, cmd);
   if (of == nullptr) return Syndrome::kFunction;
   const FrameCounters& c = of->function().eth().counters;
-  const CmdQueue::Counters& commands = of->cmdq().counters();
-  cmd.put<env::total_error_queues>(static_cast<std::uint32_t>(of->qp_errors()));
-  cmd.put<env::invalid_command>(static_cast<std::uint32_t>(commands.failed + commands.bad_deliveries));
-  cmd.put<env::quota_exceeded_command>(static_cast<std::uint32_t>(commands.over_limit));
+  const Firmware::Errors errors = of->own_errors();
+  cmd.put<env::total_error_queues>(static_cast<std::uint32_t>(errors.queues));
+  cmd.put<env::invalid_command>(static_cast<std::uint32_t>(errors.commands));
+  cmd.put<env::quota_exceeded_command>(static_cast<std::uint32_t>(errors.over_limit));
   cmd.put<env::nic_receive_steering_discard>(c.no_rule);  // a rule that drops is a match
   cmd.put<env::receive_discard_vport_down>(of->function().vport().rx_down);
   cmd.put<env::transmit_discard_vport_down>(of->function().vport().tx_down);

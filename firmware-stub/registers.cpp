@@ -206,7 +206,7 @@ constexpr Register kRegisters[] = {
     {kNvda, prm::nvda::bytes, false, kOnBoth, read_nvda, nullptr, kByBoth, true, true},
     {kMnvqc, prm::mnvqc::bytes, false, kOnBoth, read_mnvqc, nullptr, kByBoth, true, true},
     {kMlcr, prm::mlcr_reg::bytes, true, kOnBoth, read_mlcr, write_mlcr, kByBoth, true},
-    {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true},
+    {kMfrl, prm::mfrl_reg::bytes, false, kOnBoth, read_mfrl, write_mfrl, kByBoth, true, true},
     {kMcqs, prm::mcqs_reg::bytes, false, kOnBoth, read_mcqs, nullptr, kByBoth, true},
     {kMcqi, prm::mcqi_reg::bytes, false, kOnBoth, read_mcqi, nullptr, kByBoth, true},
     {kMcc, prm::mcc_reg::bytes, false, kOnBoth, read_mcc, write_mcc, kByBoth, true, true},

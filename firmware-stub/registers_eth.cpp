@@ -53,6 +53,7 @@ void put_802_3(Access& a, const PortCounters& c) {
   HCASIM_PUT64(g, a_broadcast_frames_received_ok, m.rx.broadcast);
   HCASIM_PUT64(g, a_mac_control_frames_transmitted, m.tx.control);
   HCASIM_PUT64(g, a_mac_control_frames_received, m.rx.control);
+  HCASIM_PUT64(g, a_unsupported_opcodes_received, m.rx_unsupported);
   HCASIM_PUT64(g, a_frame_too_long_errors, m.rx_too_long);
   HCASIM_PUT64(g, a_symbol_error_during_carrier, c.symbol_errors);
   HCASIM_PUT64(g, a_pause_mac_ctrl_frames_received, m.rx.pause);
@@ -100,6 +101,7 @@ void put_3635(Access& a, const PortCounters& c) {
   HCASIM_PUT64(g, dot3stats_fcs_errors, c.mac.rx_fcs_errors);
   HCASIM_PUT64(g, dot3stats_frame_too_longs, c.mac.rx_too_long);
   HCASIM_PUT64(g, dot3stats_symbol_errors, c.symbol_errors);
+  HCASIM_PUT64(g, dot3control_in_unknown_opcodes, c.mac.rx_unsupported);
   HCASIM_PUT64(g, dot3in_pause_frames, c.mac.rx.pause);
   HCASIM_PUT64(g, dot3out_pause_frames, c.mac.tx.pause);
 }
@@ -332,7 +334,7 @@ void clear_ppcnt_eth(Access& a) {
         frames(*d);
         d->control = d->pause = 0;
       }
-      m.rx_fcs_errors = m.rx_too_long = c.symbol_errors = 0;
+      m.rx_fcs_errors = m.rx_too_long = m.rx_unsupported = c.symbol_errors = 0;
       break;
     case kRfc2863:
       frames(m.tx);
@@ -345,7 +347,7 @@ void clear_ppcnt_eth(Access& a) {
       m.rx_sizes = {};
       break;
     case kRfc3635:
-      m.rx_fcs_errors = m.rx_too_long = c.symbol_errors = m.rx.pause = m.tx.pause = 0;
+      m.rx_fcs_errors = m.rx_too_long = m.rx_unsupported = c.symbol_errors = m.rx.pause = m.tx.pause = 0;
       break;
     case kExtended:
       c.rx_icrc_errors = 0;

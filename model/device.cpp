@@ -235,6 +235,7 @@ void Device::reset() {
   eswitch_.clear();
   functions_.for_each([](Function& function) {
     function.reset();
+    function.vport().clear_counters();
     function.gateway().reset();
   });
   functions_.for_each([](Function& function) { function.firmware().function_reset(); });

@@ -38,6 +38,7 @@ struct QpOptions {
   std::uint32_t counter_set = 0;
   std::uint32_t xrcd = 0;                             // XRC
   std::uint8_t cs_req = 0, cs_res = 0;                // as in qpc
+  bool fast_registers = true;                         // qpc.fre, as the kernel sets it for its QPs
   unsigned log_streams = 0, log_errored_streams = 0;  // DCI
   RingLayout ring;
   bool in_umem = false;  // ring and doorbell record are in UMEMs

@@ -151,6 +151,8 @@ Syndrome Request::find_objects(Firmware& fw, const Command& cmd) {
     srq = o.srqs.find(cmd.get<C::srqn_rmpn_xrqn>());
     if (srq == nullptr) return Syndrome::kQpSrq;
     if (srq->kind == ObjType::kXrcSrq && !xrc() && !dci()) return Syndrome::kSrqKind;
+    // Tags are matched of messages that come whole and in order.
+    if (srq->kind == ObjType::kXrq && (type == QpType::kUc || type == QpType::kUd)) return Syndrome::kSrqKind;
   }
   if (xrc()) {  // other types have a domain that means nothing
     xrcd = o.xrcds.find(cmd.get<C::xrcd>());
@@ -200,6 +202,7 @@ void Request::fill(const Command& cmd, Qp& qp) {
   qp.user_index = cmd.get<C::user_index>();
   qp.uar_page = cmd.get<C::uar_page>();
   qp.reserved_lkey = cmd.get<C::rlky>() != 0;
+  qp.fast_registers = cmd.uid == 0 && cmd.get<C::fre>() != 0;
   qp.rendezvous = rendezvous;
   qp.log_dci_errored = static_cast<std::uint8_t>(cmd.get<C::log_num_dci_errored_streams>());
   qp.affinity.port = static_cast<std::uint8_t>(cmd.get<C::lag_tx_port_affinity>());

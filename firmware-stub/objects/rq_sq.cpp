@@ -371,6 +371,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   sq->user_index = cmd.get<c::user_index>();
   sq->uar_page = uar;
   sq->reserved_lkey = cmd.get<c::rlky>() != 0;
+  sq->fast_registers = cmd.uid == 0 && cmd.get<c::reg_umr>() != 0;
   sq->tis = tisn;
   if (const Tis* t = EthTable::find(function.eth().tises, tisn)) {
     sq->transport_domain = t->transport_domain;

@@ -204,6 +204,9 @@ struct Qp {
   // sqc.ts_cqe_to_dest_cqn: a CQE for each frame that leaves the port; 0: none
   std::uint32_t departures_cqn = 0;
   bool draining = false;  // SQD asked for, sends in flight remain
+  // qpc.fre, sqc.reg_umr, of the kernel's queues alone: its UMRs may change keys that translate by pages,
+  // whose lists hold bus addresses. States before version 20 do not say.
+  bool fast_registers = true;
 
   std::uint8_t log_dci_errored = 0;  // DCI: with how many failed streams it fails itself, log2
   // DC target: what a DCT has itself ...
@@ -245,6 +248,7 @@ struct Qp {
     HCASIM_FIELDS(a, affinity, prio, cs_res, sqd_event, tis, transport_domain, flush_in_error, tls,
                   gives_headers, departures_cqn, draining, log_dci_errored, dc_key, dc_key_violations,
                   dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
+    HCASIM_FIELDS_SINCE(20, a, fast_registers);
     if constexpr (Archive::kLoads) {
       a.check(mtu >= 256 && mtu <= kMaxPayload && (mtu & (mtu - 1)) == 0, "there is no such path MTU");
       a.check(log_sra_max <= 7 && log_rra_max <= 7, "no QP has as many READs and atomics outstanding");

@@ -78,6 +78,11 @@ class Vport {
   bool own_mac(const Mac& mac) const;  // the vport's, or that of a RoCE address
   bool own_gid(const Gid& gid, bool v2) const;
 
+  // What it counts begins again: its function is another's from now on, or the card was without power.
+  void clear_counters() {
+    traffic = {};
+    rx_down = tx_down = 0;
+  }
   // All but the MAC, which firmware sets anew when the driver initializes the function.
   void reset();
 

@@ -32,6 +32,7 @@ struct MacCounters {
   // Received frames by size: 64, -127, -255, -511, -1023, -1518, -2047, -4095, -8191, and longer.
   std::array<std::uint64_t, 10> rx_sizes{};
   std::uint64_t rx_fcs_errors = 0, rx_too_long = 0;
+  std::uint64_t rx_unsupported = 0;  // MAC control frames that are no pause
 
   static unsigned size_class(std::uint32_t octets) {
     constexpr std::array<std::uint32_t, 9> kLargest{64, 127, 255, 511, 1023, 1518, 2047, 4095, 8191};
@@ -43,6 +44,7 @@ struct MacCounters {
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, tx, rx, rx_sizes, rx_fcs_errors);
     HCASIM_FIELDS_SINCE(13, a, rx_too_long);
+    HCASIM_FIELDS_SINCE(20, a, rx_unsupported);
   }
 };
 

@@ -98,7 +98,10 @@ void Port::set_thresholds() {
 void Port::take_pause(Time t, const Packet& p) {
   PauseFrame frame;
   ++counters_.mac.rx.control;
-  if (!parse_pause(p, frame)) return;
+  if (!parse_pause(p, frame)) {
+    ++counters_.mac.rx_unsupported;
+    return;
+  }
   ++counters_.mac.rx.pause;
   std::uint8_t obeyed = pfc_rx;
   if (frame.by_priority) {

@@ -131,6 +131,8 @@ UmrResult execute_umr(Time t, const UmrBlocks& blocks, const Qp& qp, const SendW
   Mkey* mkey = blocks.tpt.find(qp.function, wqe.imm >> 8);
   if (!mkey || !mkey->umr_en) return refused(t);
   if (qp.type != QpType::kRegUmr && mkey->pd != qp.pd) return refused(t);
+  if (!qp.fast_registers && mkey->mode != AccessMode::kKlm && mkey->mode != AccessMode::kKsm)
+    return refused(t);
   // The flags name the state in which the update fails.
   if ((ctrl.flags & prm::kUmrCheckFree) && mkey->free) return refused(t);
   if ((ctrl.flags & prm::kUmrCheckNotFree) && !mkey->free) return refused(t);

@@ -95,6 +95,42 @@ TEST_F(EthVf, ItsAddressIsTheManagersToGive) {
   EXPECT_EQ(mac_of(nic_vport(pf, 1, true).must()), 0u);
 }
 
+// Linux makes the GUID of the address, and writes zeros when SR-IOV ends.
+TEST_F(EthVf, WithoutAGuidOfItsOwnItHasTheCards) {
+  using In = prm::modify_nic_vport_context_in;
+  const auto give = [&](std::uint64_t guid) {
+    Mailbox in(prm::op::MODIFY_NIC_VPORT_CONTEXT, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(1);
+    in.set<In::field_select::node_guid>(1).set<In::field_select::port_guid>(1);
+    return pf.exec(
+        in.set<In::nic_vport_context::node_guid>(guid).set<In::nic_vport_context::port_guid>(guid));
+  };
+  const auto guid = [&] {
+    return nic_vport(pf, 1, true)
+        .must()
+        .get<prm::query_nic_vport_context_out::nic_vport_context::node_guid>();
+  };
+  const std::uint64_t first = guid();
+  EXPECT_NE(first, 0u);
+  EXPECT_TRUE(give(0x0200'00ff'fe00'0001).ok());
+  EXPECT_EQ(guid(), 0x0200'00ff'fe00'0001u);
+  EXPECT_TRUE(give(0).ok());
+  EXPECT_EQ(guid(), first);
+}
+
+// By MCAM, drivers know whether they have a say in resets of the card.
+TEST_F(EthVf, HasNoSayInResetsOfTheCard) {
+  auto vf = probed(1);
+  const auto may_reset = [](bare::Device& d) {
+    std::vector<std::uint8_t> data(prm::mcam_reg::bytes);
+    const auto r = d.access_register(prm::reg::kMcam, false, data).must();
+    constexpr std::size_t at = prm::access_register_out::bytes;
+    return prm::get<prm::mcam_reg::mng_access_reg_cap_mask::access_regs::mfrl>(r.out.data() + at) != 0;
+  };
+  EXPECT_TRUE(may_reset(pf));
+  EXPECT_FALSE(may_reset(*vf));
+}
+
 TEST_F(EthVf, ItsAddressIsNotItsOwnToChange) {
   auto vf = probed(1);
   ASSERT_TRUE(set_mac(1, kMac).ok());

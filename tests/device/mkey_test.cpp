@@ -226,6 +226,15 @@ TEST_F(Mkey, ListThatIsShorterThanItsLengthIsRefused) {
   expect_serves_on();
 }
 
+// One that made its own number's key believes to have it.
+TEST_F(Mkey, ItsNumberIsNotTheDriversToChoose) {
+  breaks({"cap-not-offered"});
+  Pair p(dev());
+  Mailbox in = create_mkey_mailbox(Mr::of(p.pd, p.bmem));
+  in.set<prm::Field<0x48, 24>>(0x1234);
+  EXPECT_CMD_STATUS(dev().exec(in, prm::create_mkey_out::bytes), CmdStatus::kBadParam);
+}
+
 // --- UMR
 
 class Umr : public Mkey {
@@ -360,6 +369,55 @@ TEST_F(Umr, OfAKeyThatMayNot) {
   EXPECT_TRUE(c.error()) << c.text();
   EXPECT_EQ(p.a.state(), QpState::kErr);
   expect_serves_on();
+}
+
+// A list of pages holds bus addresses: a process that could give one would reach all of memory. It may give
+// lists of keys, which are looked at.
+TEST_F(Umr, OfPagesByAQueueThatMayNot) {
+  breaks({"wqe-umr"});
+  Pair p(dev());
+  QpOptions user;
+  user.fast_registers = false;
+  const auto by_user = [&](const UmrWr& u) {
+    Cq cq(dev());
+    Qp qp(dev(), p.pd, cq, cq, user);
+    QpAttr attr;
+    attr.remote_qpn = qp.qpn();
+    qp.connect(attr);
+    qp.post_umr(u);
+    return cq.wait_one();
+  };
+  const Buffer other = dev().memory().allocate(4096);
+  MkeySpec s = Mr::of(p.pd, p.bmem);
+  s.umr_en = true;
+  Mr mr(dev(), s);
+  UmrWr list;
+  list.mkey = mr.key();
+  list.spec = Mr::of(p.pd, other);
+  list.spec.umr_en = true;
+  list.flags = prm::kUmrTranslationOffsetEn;
+  expect_error(by_user(list), prm::CqeSyndrome::kMwBind);
+  UmrWr rights;
+  rights.mkey = mr.key();
+  rights.mask = mask::kLw;
+  rights.spec.access = kLocalWrite;
+  rights.spec.umr_en = true;
+  expect_error(by_user(rights), prm::CqeSyndrome::kMwBind);
+  p.fill(3);
+  expect_write(p, mr.key(), mr.start(), p.bmem.data(), 64);
+
+  Mr pieces(dev(), empty(p.pd, 4, 2));
+  UmrWr window;
+  window.mkey = pieces.key();
+  window.mask = mask::kFree | mask::kLen | mask::kStartAddr | mask::kRw;
+  window.spec.mode = 2;
+  window.spec.umr_en = true;
+  window.spec.access = kRemoteWrite;
+  window.spec.len = 4096;
+  window.spec.klm = {{4096, p.bmr.key(), p.bmr.start()}};
+  EXPECT_FALSE(by_user(window).error());
+  p.fill(4);
+  expect_write(p, pieces.key(), 0, p.bmem.data(), 64);
 }
 
 TEST_F(Umr, OfAKeyThatIsNotThere) {

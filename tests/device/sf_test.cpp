@@ -234,6 +234,39 @@ TEST_F(Sf, NothingIsLeftOfOne) {
   }
 }
 
+// Of the one that had its number before.
+TEST_F(Sf, NothingIsCountedOfANewOne) {
+  const auto frames = [&] {
+    using In = prm::query_vport_counter_in;
+    Mailbox in(prm::op::QUERY_VPORT_COUNTER, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(kFirst);
+    return pf.exec(in, prm::query_vport_counter_out::bytes)
+        .must()
+        .get<prm::query_vport_counter_out::transmitted_eth_unicast::packets>();
+  };
+  const auto refused = [&] {
+    using In = prm::query_vnic_env_in;
+    Mailbox in(prm::op::QUERY_VNIC_ENV, In::bytes);
+    in.set<In::other_vport>(1).set<In::vport_number>(kFirst);
+    return pf.exec(in, prm::query_vnic_env_out::bytes)
+        .must()
+        .get<prm::query_vnic_env_out::vport_env::invalid_command>();
+  };
+  Vport& vport = c.card.function(kFirstSf).vport();
+  for (int i = 0; i < 2; ++i) {
+    auto sf = made(0);
+    EXPECT_EQ(frames(), 0u);
+    EXPECT_EQ(refused(), 0u);
+    vport.traffic.tx_eth[VportTraffic::kUnicast].packets = 7;
+    EXPECT_FALSE(sf->exec(Mailbox(prm::op::ALLOC_SF, prm::alloc_sf_in::bytes)).ok());
+    EXPECT_EQ(frames(), 7u);
+    EXPECT_EQ(refused(), 1u);
+    ASSERT_TRUE(enable(kFirst, false).ok());
+    sf->teardown();
+    ASSERT_TRUE(dealloc(kFirst).ok());
+  }
+}
+
 TEST_F(Sf, WithThePhysicalFunctionAllGo) {
   auto sf = made(0);
   pf.function_reset();

@@ -447,6 +447,9 @@ TEST_F(TagMatch, CommandsRefused) {
     EXPECT_EQ(c.user_index, plain.srq().srqn());
     q.rendezvous = true;  // with a send queue
     EXPECT_THROW(Qp(dev(), p.pd, p.bcq, p.bcq, q, &plain.srq()), BareError);
+    q = {};
+    q.type = QpType::kUc;  // messages may lack packets
+    EXPECT_THROW(Qp(dev(), p.pd, p.bcq, p.bcq, q, &plain.srq()), BareError);
   }
   SrqOptions s;
   s.xrq = true;

@@ -108,6 +108,17 @@ TEST_F(PauseTest, AllStopsForTheTimeAndNothingIsLost) {
   EXPECT_EQ(b.port.counters().tx_discards, 0u);
 }
 
+TEST_F(PauseTest, AnotherMacControlFrameIsCounted) {
+  b.port.pause_rx = true;
+  PacketRef p = pause(1000);
+  p->frame()[15] = 2;
+  receive(std::move(p));
+  EXPECT_EQ(b.port.counters().mac.rx_unsupported, 1u);
+  EXPECT_EQ(b.port.counters().mac.rx.control, 1u);
+  EXPECT_EQ(b.port.counters().mac.rx.pause, 0u);
+  EXPECT_LE(b.port.tx_free(), sim_now());
+}
+
 TEST_F(PauseTest, TheOtherSideMayEndIt) {
   b.port.pause_rx = true;
   receive(pause(0xffff));
