@@ -90,6 +90,8 @@ def main():
         cards = from_control(args.control, args.card) if args.control else from_qmp(args.qmp, args.card)
     except (OSError, ValueError, KeyError) as error:
         print(f"hcasim stats: {args.control or args.qmp}: {error}", file=sys.stderr)
+        if isinstance(error, (ConnectionRefusedError, FileNotFoundError)):
+            print("  -> is it the " + ("--control of a running hcasim serve?" if args.control else "-qmp socket of a running QEMU?"), file=sys.stderr)
         return 1
     if not cards:
         print(f"hcasim stats: {args.control or args.qmp}: no such card there", file=sys.stderr)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "vfio-user/server.h"
 
+#include <sys/stat.h>
+
 #include <boost/asio.hpp>
 #include <chrono>
 #include <csignal>
@@ -41,7 +43,15 @@ Local::acceptor listen(asio::io_context& loop, const std::string& path) {
                              std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " characters");
   probe.connect(Local::endpoint(path), ec);
   if (!ec) throw std::runtime_error(path + ": another process serves this socket");
-  if (ec == asio::error::connection_refused) ::unlink(path.c_str());
+  if (ec == asio::error::connection_refused) {
+    // A socket without a listener was left behind by a process that is gone. So says connect() of any other
+    // file, too.
+    struct stat file {};
+    if (::lstat(path.c_str(), &file) == 0 && !S_ISSOCK(file.st_mode))
+      throw std::runtime_error(path +
+                               ": there is something else than a socket: name another path, or remove it");
+    ::unlink(path.c_str());
+  }
   Local::acceptor acceptor(loop);
   acceptor.open();
   acceptor.bind(Local::endpoint(path), ec);
