@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <vector>
 
 namespace hcasim::api {
@@ -415,10 +416,32 @@ std::string line(const Row& r, const char* fallback) {
   return text + r.help + " (" + r.allowed + ")\n";
 }
 
+// Each of them is opened by itself, and would overwrite the other.
+bool one_file_twice(const Settings& s, std::string& err) {
+  const std::pair<const char*, const std::string*> files[] = {
+      {"trace", &s.trace}, {"capture", &s.capture}, {"record", &s.record}};
+  for (const auto& a : files) {
+    for (const auto& b : files) {
+      namespace fs = std::filesystem;
+      std::error_code error;
+      if (&a >= &b || a.second->empty() || b.second->empty()) continue;
+      if (fs::path(*a.second).lexically_normal() != fs::path(*b.second).lexically_normal() &&
+          !fs::equivalent(*a.second, *b.second, error))
+        continue;
+      const fs::file_status there = fs::status(*a.second, error);
+      if (fs::exists(there) && !fs::is_regular_file(there)) continue;  // /dev/null
+      err = std::string(a.first) + "= and " + b.first + "= both name " + *a.second +
+            ": give each a file of its own";
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool parse_options(const std::string& text, Settings& out, std::string& err) {
-  return for_each_pair(text, err, [&](const std::string& key, const std::string& value) {
+  const bool good = for_each_pair(text, err, [&](const std::string& key, const std::string& value) {
     if (const Option* row = find(kOptions, key)) {
       if (row->set(out, value)) return true;
       // What is wrong with a file stands in it.
@@ -446,6 +469,7 @@ bool parse_options(const std::string& text, Settings& out, std::string& err) {
     err = "unknown option " + key + "; there are " + keys;
     return false;
   });
+  return good && !one_file_twice(out, err);
 }
 
 const char* option_help() {

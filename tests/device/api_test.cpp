@@ -109,6 +109,7 @@ TEST_F(ApiOptions, WrongOnesAreToldWithWhatIsAllowed) {
       {"link=ib,sfs=1", "sfs=1: sub-functions are for link=eth"},
       {"generation=connectx4,sfs=2", "sfs=2: sub-functions need switchdev mode, which ConnectX-4 has not"},
       {"trace=/no/such/folder/t", "trace=/no/such/folder/t: "},
+      {"trace=/tmp/z,capture=/tmp/./z", "trace= and capture= both name /tmp/z: give each a file of its own"},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(host.create(c.options), nullptr) << c.options;
