@@ -59,6 +59,23 @@ All other options go to QEMU as they are, after hcasim's own.
 TEXT
 }
 
+# kernel_known KERNEL: a guest can have it.
+kernel_known() {
+  case $1 in
+    6.1 | 6.12 | backports) ;;
+    *) [[ -f $1 && -r $1 ]] || die "no kernel '$1'" "--kernel takes 6.1, 6.12, backports or the path of a bzImage" ;;
+  esac
+}
+
+# size_known OPTION VALUE: of --smp and --mem, which QEMU would refuse only after all has been built; also in QEMU's long form.
+size_known() {
+  if [[ $1 == --smp ]]; then
+    [[ $2 =~ ^([1-9][0-9]*|[a-z]+=[a-z0-9]+)(,[a-z]+=[a-z0-9]+)*$ ]] || die "--smp takes a number of processors, not '$2'"
+  else
+    [[ $2 =~ ^([1-9][0-9]*[kKmMgGtT]?|size=[1-9][0-9]*[kKmMgGtT]?)(,[a-z]+=[A-Za-z0-9]+)*$ ]] || die "--mem takes MiB, or a size such as 2G, not '$2'"
+  fi
+}
+
 # two_ports SPEC...: SPECS, with two for each that has ports=2.
 two_ports() {
   local spec id cable port number=0
@@ -293,8 +310,8 @@ boot() {
       --kernel) kernel=$2 && shift ;;
       --modules) modules=$2 && shift ;;
       --debian) debian=$2 && shift ;;
-      --smp) smp=$2 && shift ;;
-      --mem) mem=$2 && shift ;;
+      --smp) size_known "$1" "$2" && smp=$2 && shift ;;
+      --mem) size_known "$1" "$2" && mem=$2 && shift ;;
       --hca) hcas+=("$2") && shift ;;
       --rules) rules=$2 && shift ;;
       --record) record=$2 && shift ;;
@@ -320,6 +337,7 @@ boot() {
       -h | --help) boot_usage && return 0 ;;
       --)
         shift
+        [[ -n $* ]] || die "there is no command behind --" "leave -- out for a shell in the guest"
         command=("$@")
         has_command=yes
         break
@@ -330,10 +348,9 @@ boot() {
   done
 
   ((${#hcas[@]} > 0)) || hcas=(link=eth)
-  case $kernel in
-    6.1 | 6.12 | backports) ;;
-    *) [[ -r $kernel ]] || die "no kernel '$kernel'" "--kernel takes 6.1, 6.12, backports or the path of a bzImage" ;;
-  esac
+  kernel_known "$kernel"
+  local -a SPECS
+  two_ports "${hcas[@]}" # says what is wrong with ports=, before anything is built
   [[ -z $modules || -d $modules ]] || die "--modules $modules is no folder"
   debian_suite "$debian" >/dev/null || die "--debian takes 12, 13 or 14, not '$debian'"
   [[ -z $script || -r $script ]] || die "cannot read the script $script"

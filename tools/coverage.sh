@@ -64,7 +64,7 @@ coverage_html() {
 }
 
 coverage_line() {
-  local kernel=6.1 own='' names=mlx5_core,mlx5_ib debian=12 library path
+  local kernel=6.1 own='' names=mlx5_core,mlx5_ib debian=12 library path trace='' loads=''
   local -a rest=() libraries=()
   while (($# > 0)); do
     case $1 in
@@ -79,10 +79,28 @@ coverage_line() {
         esac
         shift
         ;;
+      --trace=* | --loads=* | --kernel=* | --modules=* | --coverage-modules=* | --coverage-libraries=* | --debian=*)
+        set -- "${1%%=*}" "${1#*=}" "${@:2}"
+        continue
+        ;;
+      --trace | --loads)
+        (($# >= 2)) || die "$1 needs a value" "./hcasim coverage --help"
+        if [[ $1 == --trace ]]; then trace=$2; else loads=$2; fi
+        rest+=("$1" "$2")
+        shift
+        ;;
+      -h | --help) coverage_usage && return 0 ;;
       *) rest+=("$1") ;;
     esac
     shift
   done
+  # Before anything is built or fetched.
+  [[ -n $trace && -n $loads ]] || die "coverage line needs --trace TRACE and --loads DIR/TEST.loads" "./hcasim coverage --help"
+  [[ -f $trace && -r $trace ]] || die "--trace: cannot read $trace"
+  [[ -f $loads && -r $loads ]] || die "--loads: cannot read $loads" "boot --coverage DIR writes DIR/TEST.loads"
+  kernel_known "$kernel"
+  [[ -z $own || -d $own ]] || die "--modules $own is no folder"
+  debian_suite "$debian" >/dev/null || die "--debian takes 12, 13 or 14, not '$debian'"
   guest_ready "$kernel" "$own"
   [[ -x $HCASIM_RELEASE/coverage/hcasim-coverage ]] || build_without_qemu hcasim-coverage
   coverage_module_options "$names" "$kernel" || exit 1

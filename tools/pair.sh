@@ -97,12 +97,14 @@ pair() {
         shift
         ;;
       --accel) accel=$2 && both+=("$1" "$2") && shift ;;
-      --modules | --debian | --file | --smp | --mem | --append | --rules | --modprobe) both+=("$1" "$2") && shift ;;
+      --smp | --mem) size_known "$1" "$2" && both+=("$1" "$2") && shift ;;
+      --modules | --debian | --file | --append | --rules | --modprobe) both+=("$1" "$2") && shift ;;
       --lockstep) lockstep=yes ;;
       --reboots | --deterministic) die "pair does not take $word" "./hcasim boot $word runs one guest; --lockstep runs two in one time" ;;
       -h | --help) pair_usage && return 0 ;;
       --)
         shift
+        [[ -n $* ]] || die "there is no command behind --" "leave -- out for a shell in each guest"
         command=("$@")
         has_command=yes
         break
@@ -112,6 +114,7 @@ pair() {
     shift
   done
   kernel_b=${kernel_b:-$kernel}
+  for word in "$kernel" "$kernel_b"; do kernel_known "$word"; done
   [[ $link == eth || $link == ib ]] || die "--link takes eth or ib, not '$link'"
   for word in "$peer" "$first"; do
     [[ $word == hca || $word == rxe ]] || die "--peer and --first take hca or rxe, not '$word'"
