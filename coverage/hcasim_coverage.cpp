@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "command/files.h"
+#include "command/parse.h"
 #include "coverage/binary.h"
 #include "coverage/executed.h"
 #include "coverage/join.h"
@@ -269,8 +271,14 @@ int run(int argc, char** argv) {
       ->required();
   line_verb->add_option("--library", line_options.libraries,
                         "NAME=SO[,FILE-WITH-DEBUG-INFORMATION], as in the run's `resolve`");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
 
+  std::vector<std::string> read = files;
+  read.insert(read.end(), {patch, options.executed, options.loads});
+  if (const std::string wrong = hcasim::command::check_outputs(
+          {{"-o", out}, {"--json", json}, {"-o", options.out}, {"--json", options.json}}, read);
+      !wrong.empty())
+    throw std::runtime_error(wrong);
   if (resolve_verb->parsed()) return resolve(options);
   if (line_verb->parsed()) return line(line_options);
   if (pages_verb->parsed()) {

@@ -10,6 +10,8 @@
 #include <optional>
 
 #include "chart/output_file.h"
+#include "command/files.h"
+#include "command/parse.h"
 #include "fabric/card_check.h"
 #include "fabric/estimate.h"
 #include "fabric/report.h"
@@ -65,7 +67,12 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
       ->capture_default_str();
   app.add_flag("--check", check,
                "read the file, say what is wrong and what memory it takes, and run nothing");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
+  if (const std::string wrong = hcasim::command::check_outputs({{"--json", json}, {"--svg", svg}}, {file});
+      !wrong.empty()) {
+    std::fprintf(stderr, "hcasim fabric: %s\n", wrong.c_str());
+    return hcasim::command::kUsageError;
+  }
   const Scenario scenario = read_scenario(file);
   if (check) {
     const Topology t = build_topology(scenario.topology);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "command/parse.h"
 #include "traces/names.h"
 #include "traces/reader.h"
 #include "traces/rules.h"
@@ -45,11 +46,7 @@ int rules_main(int argc, char** argv) {
   app.add_option("--around", around,
                  "number of records shown before each violation, and half as many after it")
       ->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   std::deque<Record> before;
   std::size_t behind = 0;
   std::uint64_t broken = 0;

@@ -8,6 +8,7 @@
 #include <exception>
 #include <string>
 
+#include "command/parse.h"
 #include "traces/rules.h"
 
 namespace {
@@ -25,7 +26,7 @@ int run(int argc, char** argv) {
   app.add_option("WORD", word, "only rules with this in their name");
   app.add_flag("--page", page, "the documentation page: all of them, in Markdown");
   app.add_flag("--json", json, "as JSON");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   if (page) {
     fmt::print("{}", rules_page());
     return 0;

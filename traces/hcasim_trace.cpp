@@ -10,6 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "command/files.h"
+#include "command/parse.h"
 #include "traces/reader.h"
 #include "traces/report.h"
 #include "traces/verbs.h"
@@ -132,7 +134,7 @@ int run(int argc, char** argv) {
   CLI::App app(kAbout, "hcasim trace");
   Request request;
   add_options(app, request);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
 
   if (request.points) {
     print_points();
@@ -143,18 +145,24 @@ int run(int argc, char** argv) {
     return 2;
   }
   choose_sections(request);
+  if (const std::string wrong =
+          hcasim::command::check_outputs({{"--perfetto", request.perfetto}}, {request.path});
+      !wrong.empty()) {
+    std::fprintf(stderr, "hcasim-trace: %s\n", wrong.c_str());
+    return 2;
+  }
 
   Reader reader;
   std::string err;
   if (!reader.open(request.path, &err)) {
     std::fprintf(stderr, "hcasim-trace: %s\n", err.c_str());
-    return 1;
+    return 2;
   }
   int rc = 0;
   if (request.raw)
     rc = print_raw(reader, request.report.limit);
   else if (!report(reader, request))
-    return 1;
+    return 2;
   if (!reader.warning().empty()) {
     std::fprintf(stderr, "hcasim-trace: %s: %s\n", request.path.c_str(), reader.warning().c_str());
     rc = 3;  // what could be read was shown

@@ -6,9 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <string>
 
+#include "command/files.h"
+#include "command/parse.h"
 #include "traces/page.h"
 #include "traces/reader.h"
 #include "traces/verbs.h"
@@ -19,11 +20,6 @@ namespace {
 int refuse(const std::string& text) {
   std::fprintf(stderr, "hcasim-trace: %s\n", text.c_str());
   return 2;
-}
-
-bool same_file(const std::string& a, const std::string& b) {
-  std::error_code none;
-  return std::filesystem::equivalent(a, b, none);
 }
 
 }  // namespace
@@ -44,14 +40,11 @@ int report_main(int argc, char** argv) {
   app.add_option("--coverage", in.coverage_path,
                  "an lcov tracefile: adds which lines and functions of the guest's driver were reached")
       ->type_name("FILE");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   if (out.empty()) out = in.path + ".html";
-  if (same_file(out, in.path) || (!in.coverage_path.empty() && same_file(out, in.coverage_path)))
-    return refuse(out + " is what is to be read: name another file with -o");
+  if (const std::string wrong = command::check_outputs({{"-o", out}}, {in.path, in.coverage_path});
+      !wrong.empty())
+    return refuse(wrong);
   std::string err;
   if (!in.coverage_path.empty() && !read_coverage(in.coverage_path, &in.coverage, &err)) return refuse(err);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "command/parse.h"
 #include "traces/frame_end.h"
 #include "traces/path.h"
 #include "traces/qp_tag.h"
@@ -113,11 +114,7 @@ int path_main(int argc, char** argv) {
   app.add_option("--to", c.to, "only those that came before, us");
   app.add_option("--limit", c.limit, "maximum number");
   app.add_flag("--json", json, "as JSON, an object a line");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Paths paths;
   const int status = read_records(
       path, [&paths](const Record& r, const std::vector<std::uint8_t>& blob) { paths.add(r, blob); });

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "command/files.h"
+#include "command/parse.h"
 #include "traces/broken_rules.h"
 #include "traces/diff.h"
 #include "traces/names.h"
@@ -27,16 +29,6 @@ namespace hcasim::traces {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// nullopt: continue; else the exit status.
-std::optional<int> parse(CLI::App& app, int argc, char** argv) {
-  try {
-    app.parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-}
 
 int complain(const std::string& text) {
   std::fprintf(stderr, "hcasim-trace: %s\n", text.c_str());
@@ -124,7 +116,7 @@ int list_main(int argc, char** argv) {
   app.add_option("FILE", path, "a trace file")->required();
   choice.options(app);
   format_options(app, &format);
-  if (const auto status = parse(app, argc, argv)) return *status;
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a(choice.filter);
   const int status = load(path, a);
   if (status == 2) return status;
@@ -170,7 +162,7 @@ int stats_main(int argc, char** argv) {
   app.add_option("FILE", path, "a trace file")->required();
   choice.options(app);
   app.add_flag("--histogram", histogram, "distribution of the time of each step");
-  if (const auto status = parse(app, argc, argv)) return *status;
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a(choice.filter);
   const int status = load(path, a);
   if (status == 2) return status;
@@ -210,7 +202,7 @@ int commands_main(int argc, char** argv) {
   app.add_flag("--fields", o.fields, "with input and output, field by field");
   app.add_option("--limit", o.limit, "maximum number of rows");
   app.add_flag("--json", json, "as JSON");
-  if (const auto status = parse(app, argc, argv)) return *status;
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a(filter);
   const int status = load(path, a);
   if (status == 2) return status;
@@ -313,7 +305,7 @@ int one_main(int argc, char** argv, bool explain) {
   else
     wqe->required();
   if (!explain) app.add_flag("--fields", fields, "the context's commands field by field");
-  if (const auto status = parse(app, argc, argv)) return *status;
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a;
   const int status = load(path, a);
   if (status == 2) return status;
@@ -372,7 +364,7 @@ int diff_main(int argc, char** argv) {
   app.add_option("B", path_b, "another one")->required();
   app.add_option("--context", o.context, "number of records shown before and after that one")
       ->capture_default_str();
-  if (const auto status = parse(app, argc, argv)) return *status;
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Reader a, b;
   std::string err;
   if (!a.open(path_a, &err) || !b.open(path_b, &err)) return complain(err);
@@ -422,10 +414,14 @@ int export_main(int argc, char** argv) {
           ->needs(with_ftrace);
   app.add_option("--qpn", filter.qpn, "only WQEs of this send queue's QPN")->check(CLI::Range(0, 0xffffff));
   app.add_option("--hca", filter.hca, "only of this HCA")->check(CLI::Range(0u, kMostHcas - 1));
-  if (const auto status = parse(app, argc, argv)) return *status;
+  if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   if (perfetto.empty() && csv.empty() && json.empty() && vcd.empty())
     return complain("nothing to export: name --perfetto, --csv, --json or --vcd; see export --help");
   if (!ftrace.empty() && perfetto.empty()) return complain("--ftrace goes with --perfetto");
+  if (const std::string wrong = command::check_outputs(
+          {{"--perfetto", perfetto}, {"--csv", csv}, {"--json", json}, {"--vcd", vcd}}, {path, ftrace});
+      !wrong.empty())
+    return complain(wrong);
 
   Reader reader;
   std::string err;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "card/api/hca_api.h"
+#include "command/parse.h"
 #include "vfio-user/server.h"
 
 namespace {
@@ -167,7 +168,7 @@ int run(int argc, char** argv) {
   reads->add_option("VALUE", value);
   reads->add_option("--card", card, "which, if there are several");
   app.require_subcommand(0, 1);
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   if (reads->parsed()) return control(path, verb, name, value, card);
   if (keys) {
     fmt::print("{}", hca_option_help());

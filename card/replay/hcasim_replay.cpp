@@ -11,6 +11,8 @@
 #include <string>
 
 #include "card/replay/replay.h"
+#include "command/files.h"
+#include "command/parse.h"
 
 namespace {
 
@@ -96,7 +98,14 @@ int run(int argc, char** argv) {
       ->envname("HCASIM_KERNEL");
   app.add_flag("--log", options.echo_log, "print what the HCAs log");
   app.add_flag("--statistics", statistics, "print all counters at the end, a JSON object an HCA");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
+  if (const std::string wrong = hcasim::command::check_outputs(
+          {{"--trace", options.trace}, {"--capture", options.capture}, {"--save", options.save}},
+          {path, options.from_state});
+      !wrong.empty()) {
+    fmt::print(stderr, "hcasim-replay: {}\n", wrong);
+    return hcasim::command::kUsageError;
+  }
   return replay(path, options, statistics);
 }
 

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "card/state/tagged_text.h"
+#include "command/parse.h"
 
 namespace {
 
@@ -99,7 +100,7 @@ int run(int argc, char** argv) {
   comparing->add_option("FIRST", first)->required();
   comparing->add_option("SECOND", second)->required();
   comparing->add_flag("--whole", whole, "long values to their ends");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   if (showing->parsed()) return show(first, below, zeros, whole);
   if (sizing->parsed()) return sizes(first, levels);
   return diff(first, second, whole);

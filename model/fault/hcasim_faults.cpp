@@ -7,6 +7,7 @@
 #include <exception>
 #include <string>
 
+#include "command/parse.h"
 #include "model/fault/spec.h"
 
 namespace {
@@ -36,7 +37,7 @@ int run(int argc, char** argv) {
   app.add_option("KIND", kind, "only this kind");
   app.add_flag("--page", page, "the documentation page, in Markdown");
   app.add_option("--check", file, "reads a scenario file, and says what is wrong with it");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   if (!file.empty()) return check(file);
   if (page) {
     fmt::print("{}", fault_page());
@@ -53,7 +54,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   std::fprintf(stderr, "hcasim-faults: there is no kind \"%s\"; `hcasim faults` lists them\n", kind.c_str());
-  return 1;
+  return 2;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include <map>
 #include <optional>
 
+#include "command/parse.h"
 #include "driver/bare/rules.h"
 #include "instruction_count.h"
 #include "workloads.h"
@@ -291,7 +292,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", a.rounds, "rounds of --run")->group("What it starts itself with");
   app.add_flag("--count", a.count, "--run counts by the processor's counter")
       ->group("What it starts itself with");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   try {
     if (a.run.empty()) return compare(a, std::filesystem::read_symlink("/proc/self/exe").string());
     for (const Path& p : kPaths)

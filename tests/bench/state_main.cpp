@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "command/parse.h"
 #include "driver/bare/qp.h"
 #include "driver/bare/rules.h"
 #include "driver/bare/saved.h"
@@ -114,7 +115,7 @@ int main(int argc, char** argv) {
     bool small = false;
     app.add_option("--rounds", rounds, "times that each is measured")->check(CLI::Range(1, 1000));
     app.add_flag("--small", small, "no more than 1,000 QPs, as a check");
-    CLI11_PARSE(app, argc, argv);
+    if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
     std::vector<Objects> sizes{{0, 0, 0}, {1000, 1000, 10'000}};
     if (!small) sizes.push_back({10'000, 10'000, 100'000});
     return run(sizes, rounds);

@@ -18,6 +18,7 @@
 
 #include "all_to_all.h"
 #include "chart/output_file.h"
+#include "command/parse.h"
 #include "driver/bare/rules.h"
 #include "plot.h"
 
@@ -94,7 +95,7 @@ int main(int argc, char** argv) {
   app.add_flag("--own-memory", own_memory, "each number of HCAs writes once, to so much less memory");
   app.add_option("--one", one, "this number of HCAs, in this process")->group("");
   app.add_option("--rounds", rounds, "so many times")->group("");
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   options.ethernet = link == "eth";
   if (one != 0) {
     options.hcas = one;

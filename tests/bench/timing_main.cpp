@@ -10,6 +10,8 @@
 #include <thread>
 
 #include "chart/output_file.h"
+#include "command/files.h"
+#include "command/parse.h"
 #include "driver/bare/machine.h"
 #include "fit.h"
 #include "perftest.h"
@@ -37,6 +39,20 @@ struct Arguments {
            std::any_of(keys.begin(), keys.end(), [](const auto& k) { return k.first != "profile"; });
   }
 };
+
+// Before anything is measured or opened: throws SetupError.
+void check_files(const Arguments& a) {
+  std::vector<std::string> read{a.published, a.fit};
+  for (const auto& [key, value] : a.keys)
+    if (key == "profile") read.push_back(value);
+  for (const std::vector<std::string>* const pairs : {&a.sets, &a.sweeps})
+    for (const std::string& pair : *pairs)
+      if (pair.rfind("profile=", 0) == 0)
+        for (const std::string& file : CLI::detail::split(pair.substr(8), ',')) read.push_back(file);
+  const std::string wrong = hcasim::command::check_outputs(
+      {{"--json", a.json}, {"--csv", a.csv}, {"--svg", a.svg}, {"--out", a.out}}, read);
+  if (!wrong.empty()) throw SetupError(wrong);
+}
 
 void open_files(Arguments& a) {
   for (const std::string& file : {a.json, a.csv, a.svg, a.out})
@@ -267,12 +283,9 @@ int main(int argc, char** argv) {
       "  bench timing --profile connectx5-edr --link ib --svg sizes.svg\n"
       "  bench timing --profile connectx5-edr --fit ib_write_lat.txt --over "
       "pcie.read_latency_ns,engine.gather_page_ns --out mine.toml");
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return app.exit(e) == 0 ? 0 : 2;
-  }
-  try {
+    check_files(a);
     if (a.list) {
       list(a);
       return 0;

@@ -108,7 +108,7 @@ refused 'latency is of one message at a time' --pattern write_lat --qps 4 --svg 
 refused 'there is no row 77; there are 1, 2a' --row 77
 refused '"size": expected KEY=A,B,C' --sweep size
 refused 'expected KEY=VALUE' --set size
-refused 'frob' --frob
+refused 'hcasim bench timing: ' --frob
 refused 'profile nobody' --profile nobody --export csv
 # Before anything is measured, so that nothing is printed; what was there stays.
 for kind in json csv svg; do
@@ -124,6 +124,14 @@ echo before > "$dir/kept"
 refused 'size=x' --pattern write_lat --size x --csv "$dir/kept"
 refused 'must be' --pattern write_lat --set pcie.lanes=3 --csv "$dir/kept" --json "$dir/new"
 { [ "$(cat "$dir/kept")" = before ] && [ ! -e "$dir/new" ]; } || fail "a run that fails changes files"
+# What is read stays, and one output is not lost to another.
+cp "$dir/mine.toml" "$dir/read.toml"
+refused 'is what is to be read' --profile "$dir/read.toml" --pattern write_lat --csv "$dir/read.toml"
+refused 'is what is to be read' --pattern write_lat --sweep profile=default,"$dir/read.toml" --json "$dir/read.toml"
+refused 'is what is to be read' --fit "$dir/p.txt" --json "$dir/p.txt"
+cmp "$dir/mine.toml" "$dir/read.toml" || fail "the profile was overwritten"
+refused "both go to $dir/new" --pattern write_lat --csv "$dir/new" --json "$dir/new"
+refused 'both go to standard output' --pattern write_lat --csv - --json -
 # A name need not be UTF-8, but JSON is.
 name=$dir/$(printf 'name\377.toml')
 cp "$dir/mine.toml" "$name"

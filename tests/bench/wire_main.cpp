@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "command/parse.h"
 #include "driver/bare/rules.h"
 #include "workloads.h"
 
@@ -45,7 +46,7 @@ int main(int argc, char** argv) {
   app.add_option("--rounds", rounds, "of all kinds in turn; medians are printed")
       ->check(CLI::Range(1u, 1000u));
   app.add_option("--only", only, "one kind of wire")->check(CLI::IsMember({"cable", "shm", "unix"}));
-  CLI11_PARSE(app, argc, argv);
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   const std::string folder =
       (std::filesystem::temp_directory_path() / "hcasim-bench-wire.").string() + std::to_string(::getpid());
   std::filesystem::create_directory(folder);

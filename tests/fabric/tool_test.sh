@@ -46,6 +46,19 @@ wrong "$work/none.toml" 'no such file'
 wrong "$work" 'no such file'
 head -c 200 /dev/urandom >"$work/random.toml"
 wrong "$work/random.toml" 'random.toml'
+# What is read stays, one output is not lost to another, and a wrong command line has its own status.
+refused() { # WORDS ARGUMENT...
+  want=$1
+  shift
+  status=0
+  "$fabric" "$@" >"$work/out" 2>&1 || status=$?
+  { [ "$status" = 2 ] && grep -q "^hcasim fabric: .*$want" "$work/out"; } || { echo "$*: status $status" && cat "$work/out" && exit 1; }
+}
+cp "$examples/rail.toml" "$work/kept.toml"
+refused 'is what is to be read' "$work/kept.toml" --json "$work/kept.toml"
+refused 'both go to' "$work/kept.toml" --json "$work/one-file" --svg "$work/one-file"
+refused '--nonsense' --nonsense "$work/kept.toml"
+cmp "$examples/rail.toml" "$work/kept.toml"
 # The profile counts.
 printf '[topology]\nkind = "star"\nhosts = 2\n[workload]\nkind = "all-to-all"\nbytes = 1000\n[card]\nprofile = "connectx6-hdr200"\n' >"$work/x.toml"
 "$fabric" "$work/x.toml" | grep -q '2 cards of 200 Gb/s'

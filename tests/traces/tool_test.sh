@@ -88,9 +88,30 @@ done
 "$tool" rules "$dir/t" --rule sq-overrun | grep -qx 'no rule was broken' || fail "rules --rule"
 "$tool" commands "$dir/t" --name create_qp > /dev/null || fail "commands --name"
 rc=0; "$tool" /no/such/file 2> "$dir/err" || rc=$?
-{ [ $rc = 1 ] && grep -q '/no/such/file' "$dir/err"; } || fail "a file that is not there gives $rc: $(cat "$dir/err")"
+{ [ $rc = 2 ] && grep -q '/no/such/file' "$dir/err"; } || fail "a file that is not there gives $rc: $(cat "$dir/err")"
 "$tool" list --help | grep -qi 'usage: hcasim trace list' || fail "list --help: $("$tool" list --help | head -n 4)"
 "$tool" --help | grep -qi 'usage: hcasim trace ' || fail "--help"
+
+# Wrong command lines have one status and begin with the program's name, whichever verb it is.
+refused '^hcasim trace: .*--nonsense' "$dir/t" --nonsense
+refused '^hcasim trace list: .*--nonsense' list "$dir/t" --nonsense
+refused '^hcasim trace path: .*--nonsense' path "$dir/t" --nonsense
+
+# What is read is not overwritten, nor is one output by another.
+cp "$dir/t" "$dir/kept"
+ln "$dir/t" "$dir/linked"
+(cd "$dir" && refused 'what is to be read' export t --csv ./t)
+for to in "--csv $dir/t" "--json $dir/linked" "--perfetto $dir/t" "--vcd $dir/t"; do
+  # shellcheck disable=SC2086  # several words
+  refused 'is what is to be read: name another file' export "$dir/t" $to
+done
+refused 'is what is to be read' export "$dir/t" --perfetto "$dir/f" --ftrace "$dir/f"
+refused 'is what is to be read' "$dir/t" --perfetto "$dir/t"
+refused 'is what is to be read' report "$dir/t" -o "$dir/linked"
+refused "json and --csv both go to $dir/./none" export "$dir/t" --csv "$dir/none" --json "$dir/./none"
+refused 'both go to standard output' export "$dir/t" --csv - --json -
+"$tool" export "$dir/t" --csv /dev/null --json /dev/null || fail "export to /dev/null twice"
+cmp "$dir/t" "$dir/kept" || fail "the trace was overwritten"
 
 # The worst of a trace that has some of everything: first those that failed.
 "$sample" "$dir/v" 4000 varied 5
@@ -142,7 +163,7 @@ rc=0; "$tool" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
 rc=0; "$tool" report "$dir/cut" -o "$dir/page.html" > /dev/null 2> "$dir/err" || rc=$?
 { [ $rc = 3 ] && grep -q "ends within" "$dir/err" && grep -q '"warning":"[^"]*ends within' "$dir/page.html"; } || fail "report of a cut file gives $rc"
 rc=0; "$tool" /dev/null 2> "$dir/err" || rc=$?
-{ [ $rc = 1 ] && grep -q "not an hcasim trace" "$dir/err"; } || fail "no trace file gives $rc: $(cat "$dir/err")"
+{ [ $rc = 2 ] && grep -q "not an hcasim trace" "$dir/err"; } || fail "no trace file gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" 2> "$dir/err" || rc=$?
 [ $rc = 2 ] || fail "no file named gives $rc"
 "$tool" "$dir/t" --perfetto /no/such/dir/x 2> /dev/null && fail "unwritable output"
