@@ -78,6 +78,9 @@ bool Reader::load_block() {
     if (total != total_)
       warn("the file says it has " + std::to_string(total) + " records, but " + std::to_string(total_) +
            " were readable");
+    if (const long behind = size_ - std::ftell(file_); behind > 0)
+      warn(std::to_string(behind) + " bytes follow the end mark " + at +
+           ": two files in one, or another one written over; they are left out");
     return false;
   }
   if (magic != format::kBlockMagic) {
