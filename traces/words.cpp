@@ -18,11 +18,14 @@
 namespace hcasim::traces {
 namespace {
 
-std::string packet_text(std::uint64_t a0) {
+// "" or the packet, followed by `behind`. Frames of Ethernet queues have no BTH and 0 in its place, which
+// also PSN 0 of a SEND_FIRST is: that is left out.
+std::string packet_text(std::uint64_t a0, const char* behind) {
+  if (a0 == 0) return "";
   const auto opcode = static_cast<std::uint8_t>(a0 >> 24);
   const char* name = prm::bth_op_name(static_cast<prm::BthOp>(opcode & prm::bth::kOpMask));
-  return fmt::format("PSN {} {}", a0 & 0xffffff,
-                     name != nullptr ? name : fmt::format("opcode {:#x}", opcode));
+  return fmt::format("PSN {} {}{}", a0 & 0xffffff,
+                     name != nullptr ? name : fmt::format("opcode {:#x}", opcode), behind);
 }
 
 std::string syndrome_text(std::uint64_t v) {
@@ -131,13 +134,14 @@ std::string in_words(const Record& r) {
     case Point::kGathered:
       return fmt::format("{} bytes of payload read", r.a0);
     case Point::kPacketTxFirst:
-      return fmt::format("first packet leaves: {}, {} bytes", packet_text(r.a0), r.a1);
+      return fmt::format("first packet leaves: {}{} bytes", packet_text(r.a0, ", "), r.a1);
     case Point::kPacketTxLast:
-      return fmt::format("last packet has left: {}, {} in all", packet_text(r.a0), r.a1);
+      return fmt::format("last packet has left: {}{} in all", packet_text(r.a0, ", "), r.a1);
     case Point::kPacketRx:
-      return fmt::format("a packet arrived: {}, {} bytes", packet_text(r.a0), r.a1);
+      return fmt::format("a packet arrived: {}{} bytes", packet_text(r.a0, ", "), r.a1);
     case Point::kChecked:
-      return fmt::format("accepted by QP {:#x}: {}", r.a1, packet_text(r.a0));
+      return fmt::format("accepted by QP {:#x}: {}", r.a1,
+                         r.a0 != 0 ? packet_text(r.a0, "") : "PSN 0 SEND_FIRST");
     case Point::kRwqeFetch:
       return fmt::format("receive WQE {} taken from queue {:#x}", r.a0, r.a1);
     case Point::kScattered:
@@ -192,7 +196,8 @@ std::string in_words(const Record& r) {
       return fmt::format("flushed from the {} queue", r.a1 == 0 ? "send" : "receive");
     case Point::kPacketDrop: {
       const char* text = drop_reason_text(r.a1);
-      return fmt::format("dropped, {}: {}", packet_text(r.a0), text != nullptr ? text : "unknown reason");
+      return fmt::format("dropped{}{}: {}", r.a0 != 0 ? ", " : "", packet_text(r.a0, ""),
+                         text != nullptr ? text : "unknown reason");
     }
     case Point::kQpError:
       return qp_error_text(r);
@@ -281,10 +286,10 @@ std::string in_words(const Record& r) {
     case Point::kUnitBusy:
       return fmt::format("unit {} worked for {}", r.obj, time_text(static_cast<std::int64_t>(r.a1)));
     case Point::kPacketOut:
-      return fmt::format("out of the port: {}, {} bytes, {} on the cable", packet_text(r.a0), r.a1 >> 32,
+      return fmt::format("out of the port: {}{} bytes, {} on the cable", packet_text(r.a0, ", "), r.a1 >> 32,
                          time_text(static_cast<std::int64_t>(r.a1 & 0xffffffff)));
     case Point::kPacketIn:
-      return fmt::format("into the port: {}, {} bytes", packet_text(r.a0), r.a1 >> 32);
+      return fmt::format("into the port: {}{} bytes", packet_text(r.a0, ", "), r.a1 >> 32);
     case Point::kFrameEnters:
     case Point::kFrameTable:
     case Point::kFrameLeaves: {
