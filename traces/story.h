@@ -60,7 +60,11 @@ bool tell(const std::string& path, const Analysis& a, const std::vector<const Wq
 std::string in_words(const Record& r);
 std::string time_text(std::int64_t ps);  ///< "1.234 us"
 
-/// What is usual of successful WQEs of the same HCA, opcode and length.
+/// What WQEs are compared by: those of the same HCA, QP, opcode and length are like one another.
+using Like = std::tuple<unsigned, std::uint32_t, int, std::uint64_t>;
+inline Like like(const WqeRow& w) { return {w.hca, w.qpn, w.opcode, w.bytes}; }
+
+/// What is usual of the successful WQEs that are like one.
 class Usual {
  public:
   explicit Usual(const Analysis& a);
@@ -78,8 +82,8 @@ class Usual {
     std::map<std::pair<Stage, Stage>, Time> steps;
     std::optional<Time> life;
   };
-  Kind& kind_of(const WqeRow& w) { return kinds_[{w.hca, w.opcode, w.bytes}]; }
-  std::map<std::tuple<unsigned, int, std::uint64_t>, Kind> kinds_;
+  Kind& kind_of(const WqeRow& w) { return kinds_[like(w)]; }
+  std::map<Like, Kind> kinds_;
 };
 
 /// Why a WQE failed or was slow: sentences, each with the records that prove it.

@@ -370,13 +370,19 @@ class Explainer {
   void slow() {
     const std::int64_t took = w_.end() - w_.start();
     const Usual::Time others = usual_.life(w_);
-    say(fmt::format("It succeeded, in {}. The median of the {} like it ({}, {} bytes) is {}.",
-                    time_text(took), others.count, w_.opcode_name(), w_.bytes, time_text(others.median)));
+    const std::string kind = fmt::format("{}, {} bytes, of its QP", w_.opcode_name(), w_.bytes);
+    if (others.count < 2) {
+      say(fmt::format("It succeeded, in {}. The trace has no other like it ({}).", time_text(took), kind));
+      return circumstances();
+    }
+    say(fmt::format("It succeeded, in {}. The median of the {} like it ({}) is {}.", time_text(took),
+                    others.count, kind, time_text(others.median)));
     // The steps that exceed their medians by the most.
     const auto steps = w_.steps();
     struct Step {
       Stage from, to;
       std::int64_t extra, took;
+      bool usual;  // most like it have this step
     };
     std::vector<Step> late;
     for (std::size_t i = 1; i < steps.size(); i++) {
@@ -384,19 +390,25 @@ class Explainer {
       const Usual::Time usual = usual_.step(w_, steps[i - 1].first, steps[i].first);
       const std::int64_t mine = steps[i].second - steps[i - 1].second;
       // A step that most WQEs do not have (other order of stages) counts in full.
-      const std::int64_t expected = usual.count * 2 < others.count ? 0 : usual.median;
-      late.push_back({steps[i - 1].first, steps[i].first, mine - expected, mine});
+      const bool has_usual = usual.count * 2 >= others.count;
+      late.push_back(
+          {steps[i - 1].first, steps[i].first, mine - (has_usual ? usual.median : 0), mine, has_usual});
     }
     std::stable_sort(late.begin(), late.end(),
                      [](const Step& x, const Step& y) { return x.extra > y.extra; });
     for (std::size_t i = 0; i < late.size() && i < 3; i++) {
       // A tenth of the total is worth a sentence.
       if (late[i].extra * 10 < took) break;
-      say(fmt::format("From {} to {} it took {}, {} more than is usual.",
-                      kStageNames[static_cast<unsigned>(late[i].from)],
+      say(fmt::format("From {} to {} it took {}, {}.", kStageNames[static_cast<unsigned>(late[i].from)],
                       kStageNames[static_cast<unsigned>(late[i].to)], time_text(late[i].took),
-                      time_text(late[i].extra)));
+                      late[i].usual ? time_text(late[i].extra) + " more than is usual"
+                                    : std::string("a step that most like it do not have")));
     }
+    circumstances();
+  }
+
+  // What else may have held it up.
+  void circumstances() {
     const auto misses = around(Point::kCtxMiss);
     if (!misses.empty()) say("Contexts had to be read from host memory.", misses);
     for (const Record& r : of(Point::kTranslated))

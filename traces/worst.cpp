@@ -8,6 +8,7 @@
 
 #include "prm/cqe.h"
 #include "traces/report.h"
+#include "traces/story.h"
 
 namespace hcasim::traces {
 namespace {
@@ -69,10 +70,9 @@ double SlowWqe::times() const {
 }
 
 std::vector<SlowWqe> slow_wqes(const Analysis& a, std::size_t most, std::size_t of_each) {
-  using Kind = std::tuple<unsigned, std::uint32_t, int, std::uint64_t>;
-  std::map<Kind, std::vector<const WqeRow*>> kinds;
+  std::map<Like, std::vector<const WqeRow*>> kinds;
   for (const WqeRow& w : a.wqes())
-    if (w.status == 0 && w.end() != kNoTime) kinds[{w.hca, w.qpn, w.opcode, w.bytes}].push_back(&w);
+    if (w.status == 0 && w.end() != kNoTime) kinds[like(w)].push_back(&w);
   std::vector<SlowWqe> v;
   for (auto& [kind, rows] : kinds) {
     if (rows.size() < kEnough) continue;

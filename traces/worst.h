@@ -15,7 +15,7 @@ std::vector<const WqeRow*> failed_wqes(const Analysis& a, std::size_t most);
 
 struct SlowWqe {
   const WqeRow* wqe;
-  std::int64_t median;   ///< ps, of the successful WQEs of its HCA, QP, opcode and length
+  std::int64_t median;   ///< ps, of the successful WQEs that are like it (story.h)
   double times() const;  ///< how many medians it took
 };
 /// Successful WQEs that took longer than their like, those that exceed the median by the greatest factor

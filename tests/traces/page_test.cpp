@@ -358,6 +358,9 @@ TEST_F(WorstTest, SlowOnesByTheirLike) {
   EXPECT_EQ(wqe_id(*slow[1].wqe), "0:0x8:9");
   EXPECT_EQ(slow_wqes(analysis_, 10, 2).size(), 3u);
   EXPECT_EQ(slow_wqes(analysis_, 1).size(), 1u);
+  // `why` compares a WQE with the same ones.
+  Usual usual(analysis_);
+  for (const SlowWqe& s : slow) EXPECT_EQ(usual.life(*s.wqe).median, s.median);
 }
 
 TEST(Words, OfPointsThatThisVersionDoesNotHave) {
@@ -365,6 +368,15 @@ TEST(Words, OfPointsThatThisVersionDoesNotHave) {
   r.point = static_cast<std::uint16_t>(Point::kCount);
   r.obj = 17;
   EXPECT_EQ(in_words(r), "unknown: obj 0x11 index 0 a0 0x0 a1 0x0 (of another version)");
+}
+
+TEST(Words, OfDroppedFramesThatHaveNoBth) {
+  Record r;
+  r.point = static_cast<std::uint16_t>(Point::kPacketDrop);
+  r.a1 = 14;
+  EXPECT_EQ(in_words(r), "dropped: a flow rule drops it");
+  r.a0 = 4 << 24 | 7;
+  EXPECT_EQ(in_words(r), "dropped, PSN 7 SEND_ONLY: a flow rule drops it");
 }
 
 TEST(Words, OfBadDoorbells) {
