@@ -44,7 +44,8 @@ int rules_main(int argc, char** argv) {
   app.add_option("FILE", path, "trace file")->required();
   app.add_option("--rule", name, "only this one")->check(check_rule, "NAME");
   app.add_option("--around", around,
-                 "number of records shown before each violation, and half as many after it")
+                 "number of records shown before each violation, and half as many after it; 0: none")
+      ->check(command::whole(0, 1'000'000))
       ->capture_default_str();
   if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   std::deque<Record> before;

@@ -73,7 +73,8 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--qpn", request.filter.qpn, "only the WQEs of this send queue's QPN")
       ->check(CLI::Range(0, 0xffffff));
   app.add_option("--hca", request.filter.hca, "only this HCA")->check(CLI::Range(0u, kMostHcas - 1));
-  app.add_option("--limit", o.limit, "maximum number of rows in each table");
+  app.add_option("--limit", o.limit, "maximum number of rows in each table; 0: all")
+      ->check(hcasim::command::whole());
   app.add_flag("--fields", o.fields, "print the commands' mailboxes by field");
   app.add_flag("--absolute", o.absolute,
                "stage times since the WQE's first stage instead of since the one before");

@@ -4,6 +4,8 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
 #include <vector>
 
 #include "prm/cqe.h"
@@ -21,9 +23,12 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
 }
 
 /// What has no name is shown, and asked for, as a number.
-bool is_number(const std::string& name) {
-  return name.size() > 2 && strncasecmp(name.c_str(), "0x", 2) == 0 &&
-         name.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string::npos;
+bool is_number(const std::string& name, std::uint64_t most) {
+  if (name.size() <= 2 || strncasecmp(name.c_str(), "0x", 2) != 0 ||
+      name.find_first_not_of("0123456789abcdefABCDEF", 2) != std::string::npos)
+    return false;
+  errno = 0;
+  return std::strtoull(name.c_str(), nullptr, 16) <= most && errno == 0;
 }
 
 template <class Name>
@@ -54,7 +59,7 @@ std::string check_opcode(const std::string& name) {
   const auto packets = all_names(prm::bth::kOpMask + 1u, "pkt:", [](unsigned v) {
     return prm::bth_op_name(static_cast<prm::BthOp>(v));
   });
-  const bool number = is_number(strncasecmp(name.c_str(), "pkt:", 4) == 0 ? name.substr(4) : name);
+  const bool number = is_number(strncasecmp(name.c_str(), "pkt:", 4) == 0 ? name.substr(4) : name, 0xff);
   if (number || name == "?" || is_in(posted, name) || is_in(packets, name)) return "";
   return none("opcode", name, posted) + "; of packets whose WQE is not in the trace, such as " +
          packets.front();
@@ -64,11 +69,17 @@ std::string check_status(const std::string& name) {
   auto names =
       all_names(256, "", [](unsigned v) { return prm::cqe_syndrome_name(static_cast<prm::CqeSyndrome>(v)); });
   names.insert(names.begin(), {"error", "open"});
-  return is_number(name) || is_in(names, name) ? "" : none("status", name, names);
+  return is_number(name, 0xff) || is_in(names, name) ? "" : none("status", name, names);
+}
+
+bool is_name(const std::string& value, const std::string& name, std::int64_t number) {
+  if (strcasecmp(value.c_str(), name.c_str()) == 0) return true;
+  return is_number(value, INT64_MAX) &&
+         static_cast<std::int64_t>(std::strtoull(value.c_str(), nullptr, 16)) == number;
 }
 
 std::string check_command(const std::string& name) {
-  if (is_number(name)) return "";
+  if (is_number(name, 0xffff)) return "";
   for (unsigned opcode = 0; opcode <= 0xffff; ++opcode)
     if (strcasecmp(prm::opcode_name(static_cast<std::uint16_t>(opcode)).c_str(), name.c_str()) == 0)
       return "";

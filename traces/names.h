@@ -3,6 +3,7 @@
 /// like one that nothing in the trace has.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace hcasim::traces {
@@ -12,6 +13,9 @@ std::string check_rule(const std::string& name);
 /// As WqeRow::opcode_name() and status_name() have them, in capitals or not; of a status also ok and error.
 std::string check_opcode(const std::string& name);
 std::string check_status(const std::string& name);
+/// Whether an option's value that one of these checks took means the thing of that name and number: by its
+/// name, in capitals or not, or by its number, though that has a name.
+bool is_name(const std::string& value, const std::string& name, std::int64_t number);
 /// As CommandRow::name() has it.
 std::string check_command(const std::string& name);
 

@@ -20,7 +20,7 @@ namespace {
 
 struct PathChoice {
   std::int64_t hca = -1, function = -1, vport = -1, qpn = -1;
-  double from = -1e300, to = 1e300;  // us
+  command::TimeSpan span;
   std::string text, id;
   bool dropped = false;
   std::uint64_t limit = 0;
@@ -50,7 +50,7 @@ bool takes(const PathChoice& c, const FramePath& p) {
     return false;
   };
   const double at = static_cast<double>(p.steps.front().record.time_ps) / 1e6;
-  if (at < c.from || at >= c.to || (!c.id.empty() && path_id(p) != c.id)) return false;
+  if (!c.span.has(at) || (!c.id.empty() && path_id(p) != c.id)) return false;
   if (c.hca >= 0 && !any([&](const PathStep& s) { return s.record.hca == c.hca; })) return false;
   if (c.function >= 0 && !any([&](const PathStep& s) { return s.record.function == c.function; }))
     return false;
@@ -110,9 +110,8 @@ int path_main(int argc, char** argv) {
   app.add_flag("--dropped", c.dropped, "only frames of which a copy was dropped");
   app.add_option("--match", c.text,
                  "only those that have this text in what is shown, such as \"10.0.0.1 > 10.0.0.2\"");
-  app.add_option("--from", c.from, "only those that came then or later, us of simulated time");
-  app.add_option("--to", c.to, "only those that came before, us");
-  app.add_option("--limit", c.limit, "maximum number");
+  c.span.options(app, "those that came");
+  app.add_option("--limit", c.limit, "maximum number; 0: all")->check(command::whole());
   app.add_flag("--json", json, "as JSON, an object a line");
   if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Paths paths;

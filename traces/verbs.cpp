@@ -50,7 +50,7 @@ double ns(std::int64_t ps) { return static_cast<double>(ps) / 1e3; }
 struct Choice {
   Filter filter;
   std::string opcode, status;
-  double from = -1e300, to = 1e300;  // us
+  command::TimeSpan span;
   std::uint64_t slowest = 0, limit = 0;
 
   void options(CLI::App& app) {
@@ -61,20 +61,19 @@ struct Choice {
     app.add_option("--status", status,
                    "only those with this status: ok, error (any), open, or a name such as RNR_RETRY_EXC")
         ->check(check_status, "NAME");
-    app.add_option("--from", from, "only those that began then or later, us of simulated time");
-    app.add_option("--to", to, "only those that began before, us");
-    app.add_option("--slowest", slowest, "only this many, the slowest first");
-    app.add_option("--limit", limit, "maximum number of rows");
+    span.options(app, "those that began");
+    app.add_option("--slowest", slowest, "only this many, the slowest first")->check(command::whole(1));
   }
 
   bool takes(const WqeRow& w) const {
-    const double start = us(w.start());
-    if (start < from || start >= to) return false;
-    if (!opcode.empty() && strcasecmp(opcode.c_str(), w.opcode_name().c_str()) != 0) return false;
+    if (!span.has(us(w.start()))) return false;
+    const bool packet = w.opcode < 0 && strncasecmp(opcode.c_str(), "pkt:", 4) == 0;
+    if (!opcode.empty() && !is_name(opcode, w.opcode_name(), w.opcode) &&
+        !(packet && is_name(opcode.substr(4), "", w.bth_opcode)))
+      return false;
     if (status.empty()) return true;
-    if (status == "ok") return w.status == 0;
-    if (status == "error") return w.status > 0;
-    return strcasecmp(status.c_str(), w.status_name().c_str()) == 0;
+    if (strcasecmp(status.c_str(), "error") == 0) return w.status > 0;
+    return is_name(status, w.status_name(), w.status);
   }
 
   std::vector<const WqeRow*> pick(const Analysis& a) const {
@@ -94,13 +93,11 @@ struct Choice {
   }
 };
 
-enum class Format { kText, kCsv, kJson };
-
-void format_options(CLI::App& app, Format* format) {
-  const std::map<std::string, Format> names{
-      {"text", Format::kText}, {"csv", Format::kCsv}, {"json", Format::kJson}};
+void format_options(CLI::App& app, std::string* format) {
   app.add_option("--format", *format, "text, csv or json")
-      ->transform(CLI::CheckedTransformer(names, CLI::ignore_case));
+      ->transform(CLI::IsMember({"text", "csv", "json"}, CLI::ignore_case))
+      ->type_name("NAME")
+      ->capture_default_str();
 }
 
 std::string took(const WqeRow& w) {
@@ -112,16 +109,17 @@ int list_main(int argc, char** argv) {
                "hcasim trace list");
   std::string path;
   Choice choice;
-  Format format = Format::kText;
+  std::string format = "text";
   app.add_option("FILE", path, "a trace file")->required();
   choice.options(app);
+  app.add_option("--limit", choice.limit, "maximum number of rows; 0: all")->check(command::whole());
   format_options(app, &format);
   if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a(choice.filter);
   const int status = load(path, a);
   if (status == 2) return status;
   const auto rows = choice.pick(a);
-  if (format == Format::kJson) {
+  if (format == "json") {
     Json j = Json::array();
     for (const WqeRow* w : rows) {
       Json row = {{"wqe", wqe_id(*w)},
@@ -139,7 +137,7 @@ int list_main(int argc, char** argv) {
     fmt::print("{}\n", j.dump(1, ' ', false, Json::error_handler_t::replace));
     return status;
   }
-  const bool csv = format == Format::kCsv;
+  const bool csv = format == "csv";
   const char* row =
       csv ? "{},{},{},{},{},{},{},{}\n" : "{:<16} {:<14} {:>10} {:>14} {:>11} {:<16} {:>5} {:>4}\n";
   fmt::print(fmt::runtime(row), "wqe", "opcode", "bytes", "start_us", "took_ns", "status", "again", "naks");
@@ -200,15 +198,14 @@ int commands_main(int argc, char** argv) {
   app.add_option("--name", name, "only this command, such as CREATE_QP")->check(check_command, "NAME");
   app.add_flag("--failed", failed, "only those that failed, or were never answered");
   app.add_flag("--fields", o.fields, "with input and output, field by field");
-  app.add_option("--limit", o.limit, "maximum number of rows");
+  app.add_option("--limit", o.limit, "maximum number of rows; 0: all")->check(command::whole());
   app.add_flag("--json", json, "as JSON");
   if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a(filter);
   const int status = load(path, a);
   if (status == 2) return status;
   a.keep_commands([&](const CommandRow& c) {
-    return (name.empty() || strcasecmp(name.c_str(), c.name().c_str()) == 0) &&
-           (!failed || c.failed() || c.end == kNoTime);
+    return (name.empty() || is_name(name, c.name(), c.opcode)) && (!failed || c.failed() || c.end == kNoTime);
   });
   o.wqes = o.summary = false;
   if (json)
@@ -220,7 +217,8 @@ int commands_main(int argc, char** argv) {
 
 void print_proof(const std::vector<Record>& proof, std::int64_t since) {
   for (const Record& r : proof)
-    fmt::print("    {:>14}  HCA {}  {}\n", "+" + time_text(r.time_ps - since), r.hca, in_words(r));
+    fmt::print("    {:>14}  HCA {}  {}\n", (r.time_ps < since ? "" : "+") + time_text(r.time_ps - since),
+               r.hca, in_words(r));
 }
 
 /// The command "cmd:HCA:SEQ", or "cmd:HCA.FUNCTION:SEQ"; nullptr: not in the trace.
@@ -247,6 +245,20 @@ void print_reasons(const std::vector<Reason>& reasons, std::int64_t since) {
     fmt::print("- {}\n", reason.text);
     print_proof(reason.proof, since);
   }
+}
+
+/// false: it was said why there is none.
+bool story_of(const std::string& path, const Analysis& a, const std::string& name, Story* s) {
+  WqeId id;
+  std::string err;
+  const WqeRow* w = nullptr;
+  if (parse_wqe_id(name, &id, &err)) {
+    w = find_wqe(a, id);
+    if (w == nullptr) err = "the trace has no WQE " + name + ": `list` shows those that it has";
+  }
+  const bool told = w != nullptr && tell(path, a, *w, s, &err);
+  if (!told) complain(err);
+  return told;
 }
 
 /// `why` of no WQE in particular: of those that failed, then of the slowest.
@@ -282,28 +294,48 @@ int why_worst(const std::string& path, const Analysis& a, std::size_t most) {
   return 0;
 }
 
+/// `why` of one that was named.
+int why_one(const std::string& path, const Analysis& a, const std::string& name) {
+  if (name.compare(0, 4, "cmd:") == 0) {
+    const CommandRow* c = find_command(a, name);
+    if (c == nullptr)
+      return complain("the trace has no command " + name + ": cmd:HCA:SEQ, as `commands` prints them");
+    fmt::print("{}: {}, {}\n", name, c->name(), c->status_name());
+    print_reasons(why(a, *c), c->start);
+    return 0;
+  }
+  Story s;
+  if (!story_of(path, a, name, &s)) return 2;
+  print_head(*s.wqe);
+  print_reasons(why(a, s), s.wqe->start());
+  return 0;
+}
+
 /// `show` and `why`.
 int one_main(int argc, char** argv, bool explain) {
   CLI::App app(explain
                    ? "Says in words why a WQE ended as it did, or took as long as it took, with the "
                      "records that prove it.\n"
                      "Without a WQE: of a handful of the worst, the failed ones first, then those that took "
-                     "the most times as long as\nothers of their QP and opcode.\n"
+                     "the most times as long as\nothers of their QP, opcode and length.\n"
                      "A command's name is cmd:HCA:SEQ, with its number as `commands` prints it, or "
                      "cmd:HCA.FUNCTION:SEQ."
                    : "Shows the whole life of a WQE, at both ends, and by what context it was judged.",
                explain ? "hcasim trace why" : "hcasim trace show");
-  std::string path, name;
+  std::string path;
+  std::vector<std::string> names;
   bool fields = false;
   std::size_t most = 5;
   app.add_option("FILE", path, "a trace file")->required();
-  auto* wqe = app.add_option("WQE", name, "HCA:QPN:SERIAL, as `list` prints it in its first column");
+  auto* wqe = app.add_option("WQE", names,
+                             std::string("HCA:QPN:SERIAL, as `list` prints it in its first column") +
+                                 (explain ? "; or several" : ""));
   if (explain)
     app.add_option("--most", most, "without a WQE: how many")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
   else
-    wqe->required();
+    wqe->required()->expected(1);
   if (!explain) app.add_flag("--fields", fields, "the context's commands field by field");
   if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Analysis a;
@@ -313,26 +345,15 @@ int one_main(int argc, char** argv, bool explain) {
     const int told = why_worst(path, a, most);
     return told != 0 ? told : status;
   }
-  if (explain && name.compare(0, 4, "cmd:") == 0) {
-    const CommandRow* c = find_command(a, name);
-    if (c == nullptr)
-      return complain("the trace has no command " + name + ": cmd:HCA:SEQ, as `commands` prints them");
-    fmt::print("{}: {}, {}\n", name, c->name(), c->status_name());
-    print_reasons(why(a, *c), c->start);
-    return status;
-  }
-  WqeId id;
-  std::string err;
-  if (!parse_wqe_id(name, &id, &err)) return complain(err);
-  const WqeRow* w = find_wqe(a, id);
-  if (w == nullptr) return complain("the trace has no WQE " + name + ": `list` shows those that it has");
-  Story s;
-  if (!tell(path, a, *w, &s, &err)) return complain(err);
-  print_head(*w);
   if (explain) {
-    print_reasons(why(a, s), w->start());
+    for (const std::string& name : names)
+      if (const int told = why_one(path, a, name); told != 0) return told;
     return status;
   }
+  Story s;
+  if (!story_of(path, a, names.front(), &s)) return 2;
+  const WqeRow* const w = s.wqe;
+  print_head(*w);
   std::vector<Record> all = s.own;
   all.insert(all.end(), s.around.begin(), s.around.end());
   std::stable_sort(all.begin(), all.end(),
@@ -362,7 +383,8 @@ int diff_main(int argc, char** argv) {
   DiffOptions o;
   app.add_option("A", path_a, "a trace file")->required();
   app.add_option("B", path_b, "another one")->required();
-  app.add_option("--context", o.context, "number of records shown before and after that one")
+  app.add_option("--context", o.context, "number of records shown before and after that one; 0: none")
+      ->check(command::whole(0, 1'000'000))
       ->capture_default_str();
   if (const auto parsed = command::parse(app, argc, argv)) return *parsed;
   Reader a, b;

@@ -71,7 +71,7 @@ refused() { # WORDS ARGUMENT...
   wanted=$1
   shift
   rc=0; "$tool" "$@" > "$dir/out" 2> "$dir/err" || rc=$?
-  { [ $rc = 2 ] && [ ! -s "$dir/out" ] && grep -q "$wanted" "$dir/err"; } || fail "$* gives $rc: $(cat "$dir/out" "$dir/err")"
+  { [ $rc = 2 ] && [ ! -s "$dir/out" ] && grep -q -- "$wanted" "$dir/err"; } || fail "$* gives $rc: $(cat "$dir/out" "$dir/err")"
 }
 refused 'no rule "no-such-rule"; .hcasim rules. lists them' rules "$dir/t" --rule no-such-rule
 refused 'no opcode "FOO"; there are .*SEND, .*UMR' list "$dir/t" --opcode FOO
@@ -96,6 +96,27 @@ rc=0; "$tool" /no/such/file 2> "$dir/err" || rc=$?
 refused '^hcasim trace: .*--nonsense' "$dir/t" --nonsense
 refused '^hcasim trace list: .*--nonsense' list "$dir/t" --nonsense
 refused '^hcasim trace path: .*--nonsense' path "$dir/t" --nonsense
+
+# Counts and times that there cannot be.
+for wrong in "list --limit -3" "list --limit 99999999999999999999" "list --slowest -1" "stats --slowest -1" "commands --limit -1" \
+  "path --limit -1" "rules --around -1" "diff --context -1"; do
+  # shellcheck disable=SC2086  # several words
+  refused 'takes whole numbers from ' $wrong "$dir/t"
+done
+refused 'takes whole numbers from ' "$dir/t" --limit -1
+refused '--limit' stats "$dir/t" --limit 5
+for verb in list stats path; do
+  refused '--from: takes a number, not "nan"' $verb "$dir/t" --from nan
+  refused '--to: has to be later than --from' $verb "$dir/t" --from 10 --to 5
+done
+# Numbers of what has a name, and words in capitals or not.
+for right in "list --opcode 0xa" "list --opcode 0x0A" "list --status 0x0" "list --status Ok" "stats --opcode 0xa"; do
+  # shellcheck disable=SC2086  # several words
+  "$tool" $right "$dir/t" | grep -q '^1000 of 1000 WQEs' || fail "$right"
+done
+refused 'no opcode "0x100"' list "$dir/t" --opcode 0x100
+refused 'csv' list "$dir/t" --format 1
+"$tool" list --help | grep -qE -- '--format NAME' || fail "list --help: $("$tool" list --help)"
 
 # What is read is not overwritten, nor is one output by another.
 cp "$dir/t" "$dir/kept"
@@ -132,6 +153,16 @@ for table in list commands stats; do
 done
 "$tool" "$dir/v" --limit 50 | awk 'length($0) > 100 { print; bad = 1 } END { exit bad }' || fail "a row is wider than 100 columns"
 
+[ "$("$tool" list "$dir/v" --status ERROR | tail -n 1)" = "$("$tool" list "$dir/v" --status error | tail -n 1)" ] || fail "--status ERROR"
+"$tool" list "$dir/v" --status Error | grep -q ' RETRY_EXC' || fail "--status Error"
+"$tool" commands "$dir/v" --name 0x200 > "$dir/out"
+"$tool" commands "$dir/v" --name create_mkey | cmp - "$dir/out" || fail "commands --name 0x200"
+grep -q ' CREATE_MKEY ' "$dir/out" || fail "commands --name 0x200: $(cat "$dir/out")"
+# Several at once; the first that there is not ends it.
+"$tool" why "$dir/v" cmd:0:1 "$wqe" > "$dir/out" || fail "why of several: $(cat "$dir/out")"
+{ grep -q '^cmd:0:1: ' "$dir/out" && grep -q "^$wqe: " "$dir/out"; } || fail "why of several: $(cat "$dir/out")"
+! "$tool" show "$dir/v" "$wqe" | grep -q '+-' || fail "show: two signs"
+
 # The page: its figures are those of `stats`.
 "$tool" report "$dir/v" -o "$dir/page.html" > "$dir/out" || fail "report"
 grep -q 'of 4000 WQEs and 40 commands' "$dir/out" || fail "report says $(cat "$dir/out")"
@@ -162,6 +193,9 @@ rc=0; "$tool" "$dir/cut" > /dev/null 2> "$dir/err" || rc=$?
 { [ $rc = 3 ] && grep -q "ends within" "$dir/err"; } || fail "a cut file gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" report "$dir/cut" -o "$dir/page.html" > /dev/null 2> "$dir/err" || rc=$?
 { [ $rc = 3 ] && grep -q "ends within" "$dir/err" && grep -q '"warning":"[^"]*ends within' "$dir/page.html"; } || fail "report of a cut file gives $rc"
+{ cat "$dir/t" && printf 'more'; } > "$dir/long"
+rc=0; "$tool" "$dir/long" > /dev/null 2> "$dir/err" || rc=$?
+{ [ $rc = 3 ] && grep -q "4 bytes follow the end mark" "$dir/err"; } || fail "a file with something behind its end gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" /dev/null 2> "$dir/err" || rc=$?
 { [ $rc = 2 ] && grep -q "not an hcasim trace" "$dir/err"; } || fail "no trace file gives $rc: $(cat "$dir/err")"
 rc=0; "$tool" 2> "$dir/err" || rc=$?
