@@ -47,6 +47,10 @@ class Parser {
       const std::string_view key(line.data(), std::min(colon, line.size()));
       record(key, colon == std::string::npos ? std::string_view() : std::string_view(line).substr(colon + 1));
     }
+    // A run that reached nothing has a file without a line.
+    if (number_ > 0 && found_.empty())
+      throw std::runtime_error(fmt::format(
+          "{}: no lcov tracefile: it has no line SF:FILE (boot --coverage DIR writes DIR/TEST.info)", path_));
     if (file_ != nullptr) fail("the file ends within a source file's part: end_of_record is missing");
     return std::move(found_);
   }

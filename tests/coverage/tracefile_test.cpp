@@ -34,6 +34,13 @@ TEST(Tracefile, IsReadAsItWasWritten) {
   EXPECT_EQ(to_tracefile(all[0]), to_tracefile(sample()));
 }
 
+// Any file would be an empty table; that of a run that reached nothing is one, too.
+TEST(Tracefile, IsNoOtherFile) {
+  EXPECT_THAT([] { read_text("HCASIMTR\nanything: else\n"); },
+              testing::ThrowsMessage<std::runtime_error>(testing::HasSubstr("it has no line SF:FILE")));
+  EXPECT_TRUE(read_text("").empty());
+}
+
 TEST(Tracefile, HasTheSumsThatLcovWants) {
   const std::string text = to_tracefile(sample());
   for (const char* line :
