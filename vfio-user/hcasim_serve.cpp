@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -70,6 +71,14 @@ bool translate(const std::string& properties, std::string& name, std::string& op
     } else if (!((key == "bf" || key == "sm") && value == "auto")) {
       add(property);
     }
+  }
+  std::map<std::string, std::string> given;  // key: as it was given
+  for (const std::string& option : CLI::detail::split(options, ',')) {
+    const auto [first, is_new] = given.try_emplace(option.substr(0, option.find('=')), option);
+    if (is_new) continue;
+    fmt::print(stderr, "hcasim-serve: --hca {}: {} and {} are one key\n  -> give one of them\n", properties,
+               first->second, option);
+    return false;
   }
   return true;
 }
@@ -137,7 +146,23 @@ int control(const std::string& path, const std::string& verb, const std::string&
   return 0;
 }
 
+int run_control(int argc, char** argv) {
+  CLI::App app{"Reads or sets what a running hcasim serve has.", "hcasim control"};
+  std::string path, verb, name, value, card;
+  app.add_option("SOCKET", path, "its --control")->required();
+  app.add_option("VERB", verb, "get NAME, set NAME VALUE, list, save FILE, load FILE (states of all cards)")
+      ->required()
+      ->check(CLI::IsMember({"get", "set", "list", "save", "load"}));
+  app.add_option("NAME", name);
+  app.add_option("VALUE", value);
+  app.add_option("--card", card, "which, if there are several");
+  if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
+  return control(path, verb, name, value, card);
+}
+
 int run(int argc, char** argv) {
+  // Also `hcasim control`, and has a help of its own.
+  if (argc > 1 && std::string(argv[1]) == "control") return run_control(argc - 1, argv + 1);
   CLI::App app{"Serves HCAs to virtual machine monitors that speak vfio-user, such as QEMU from 10.1 on.",
                "hcasim serve"};
   hcasim::vfio_user::ServerOptions options;
@@ -157,19 +182,7 @@ int run(int argc, char** argv) {
   bool keys = false;
   app.add_flag("--options", keys, "list what --hca takes beside the properties of the device, and end");
   app.add_flag("--once", options.once, "end when the first client of each card has gone");
-  CLI::App* const reads = app.add_subcommand("control", "read or set what a running hcasim serve has");
-  std::string path, verb, name, value, card;
-  reads->add_option("SOCKET", path, "its --control")->required();
-  reads
-      ->add_option("VERB", verb, "get NAME, set NAME VALUE, list, save FILE, load FILE (states of all cards)")
-      ->required()
-      ->check(CLI::IsMember({"get", "set", "list", "save", "load"}));
-  reads->add_option("NAME", name);
-  reads->add_option("VALUE", value);
-  reads->add_option("--card", card, "which, if there are several");
-  app.require_subcommand(0, 1);
   if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
-  if (reads->parsed()) return control(path, verb, name, value, card);
   if (keys) {
     fmt::print("{}", hca_option_help());
     return 0;
