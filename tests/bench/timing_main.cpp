@@ -40,6 +40,18 @@ struct Arguments {
   }
 };
 
+// A key has one value or one list of them: of two, one would go unseen. Throws SetupError.
+void check_keys(const Arguments& a) {
+  std::map<std::string, std::string> given;  // key: as it was given
+  const auto take = [&](const std::string& key, const std::string& text) {
+    const auto [first, is_new] = given.try_emplace(key, text);
+    if (!is_new) throw SetupError(first->second + " and " + text + " both say what " + key + " is: give one");
+  };
+  for (const auto& [key, value] : a.keys) take(key, "--" + key + " " + value);
+  for (const std::string& pair : a.sets) take(pair.substr(0, pair.find('=')), "--set " + pair);
+  for (const std::string& pair : a.sweeps) take(pair.substr(0, pair.find('=')), "--sweep " + pair);
+}
+
 // Before anything is measured or opened: throws SetupError.
 void check_files(const Arguments& a) {
   std::vector<std::string> read{a.published, a.fit};
@@ -278,13 +290,14 @@ int main(int argc, char** argv) {
   }
   app.footer(
       "Examples:\n"
-      "  bench timing --pattern write_lat --size 64 --set pcie.read_latency_ns=600\n"
-      "  bench timing --pattern read_bw --sweep size=4K,64K,1M --sweep reads=1,4,16 --csv read.csv\n"
-      "  bench timing --profile connectx5-edr --link ib --svg sizes.svg\n"
-      "  bench timing --profile connectx5-edr --fit ib_write_lat.txt --over "
+      "  ./hcasim bench timing --pattern write_lat --size 64 --set pcie.read_latency_ns=600\n"
+      "  ./hcasim bench timing --pattern read_bw --sweep size=4K,64K,1M --sweep reads=1,4,16 --csv read.csv\n"
+      "  ./hcasim bench timing --profile connectx5-edr --link ib --svg sizes.svg\n"
+      "  ./hcasim bench timing --profile connectx5-edr --fit ib_write_lat.txt --over "
       "pcie.read_latency_ns,engine.gather_page_ns --out mine.toml");
   if (const auto status = hcasim::command::parse(app, argc, argv)) return *status;
   try {
+    check_keys(a);
     check_files(a);
     if (a.list) {
       list(a);
@@ -316,7 +329,7 @@ int main(int argc, char** argv) {
     run(grid, a);
     return 0;
   } catch (const std::exception& e) {
-    std::cerr << "bench timing: " << e.what() << "\n";
+    std::cerr << "hcasim bench timing: " << e.what() << "\n";
     return 2;
   }
 }

@@ -132,6 +132,11 @@ refused 'is what is to be read' --fit "$dir/p.txt" --json "$dir/p.txt"
 cmp "$dir/mine.toml" "$dir/read.toml" || fail "the profile was overwritten"
 refused "both go to $dir/new" --pattern write_lat --csv "$dir/new" --json "$dir/new"
 refused 'both go to standard output' --pattern write_lat --csv - --json -
+# A key has one value.
+for twice in "--sweep size=2 --sweep size=4" "--set size=8 --size 16" "--set pcie.lanes=8 --set pcie.lanes=16" "--size 8 --sweep size=2,4"; do
+  # shellcheck disable=SC2086 # several words
+  refused ': give one' --pattern write_lat $twice
+done
 # A name need not be UTF-8, but JSON is.
 name=$dir/$(printf 'name\377.toml')
 cp "$dir/mine.toml" "$name"
