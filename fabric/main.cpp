@@ -58,9 +58,12 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   unsigned ranks = 1;
   bool check = false;
   app.add_option("file", file, "the scenario, TOML (docs/fabric.md)")->required();
-  app.add_option("--json", json, "the whole result, into this file");
+  app.add_option("--json", json,
+                 "the whole result, into this file; - is standard output, in place of the report");
   app.add_option("--svg", svg, "charts of queues, rate and times, into this file");
-  app.add_option("--links", links, "how many of the busiest links to print")->capture_default_str();
+  app.add_option("--links", links, "how many of the busiest links to print; 0: none")
+      ->check(hcasim::command::whole(0, 1'000'000))
+      ->capture_default_str();
   app.add_option("--ranks", ranks,
                  "processes that share the work, each with some of the pods or racks, by MPI (mpirun)")
       ->check(CLI::Range(1u, 1024u))
@@ -84,7 +87,7 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   }
   const bool first = all.number() == 0;
   std::optional<hcasim::chart::OutputFile> json_file, svg_file;
-  if (first && !json.empty()) json_file.emplace(json);
+  if (first && !json.empty() && json != "-") json_file.emplace(json);
   if (first && !svg.empty()) svg_file.emplace(svg);
   if (ranks > 1 && all.count() == 1) {
     const Extent extent = checked(scenario, build_topology(scenario.topology), ranks);
@@ -102,7 +105,7 @@ int run(int argc, char** argv, const Ranks& all, ProgressLine& line) {
   const Result result = run_scenario(scenario, all, [&line](const std::string& text) { line.show(text); });
   line.clear();
   if (!first) return result.failure.empty() ? 0 : 1;
-  std::cout << report_text(result, links) << std::flush;
+  std::cout << (json == "-" ? report_json(result) : report_text(result, links)) << std::flush;
   if (json_file) json_file->write(report_json(result));
   if (svg_file) svg_file->write(report_svg(result));
   return result.failure.empty() ? 0 : 1;

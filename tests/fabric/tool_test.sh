@@ -57,11 +57,14 @@ refused() { # WORDS ARGUMENT...
 cp "$examples/rail.toml" "$work/kept.toml"
 refused 'is what is to be read' "$work/kept.toml" --json "$work/kept.toml"
 refused 'both go to' "$work/kept.toml" --json "$work/one-file" --svg "$work/one-file"
+refused 'takes whole numbers' "$work/kept.toml" --links -1
 refused '--nonsense' --nonsense "$work/kept.toml"
 cmp "$examples/rail.toml" "$work/kept.toml"
 # The profile counts.
 printf '[topology]\nkind = "star"\nhosts = 2\n[workload]\nkind = "all-to-all"\nbytes = 1000\n[card]\nprofile = "connectx6-hdr200"\n' >"$work/x.toml"
 "$fabric" "$work/x.toml" | grep -q '2 cards of 200 Gb/s'
+"$fabric" "$work/x.toml" --json - | python3 -c 'import json, sys; assert json.load(sys.stdin)["failure"] == ""'
+[ ! -e ./- ]
 
 # Some cards are others: the link of one has its own rate, and those that are to be traced are.
 cat >"$work/some.toml" <<TOML
