@@ -71,9 +71,11 @@ int run(int argc, char** argv) {
       "--trace", options.trace,
       "write the trace of the HCAs that had one, or of all: the same bytes if they had one file, no ring");
   app.add_option("--capture", options.capture, "likewise, what left and entered the ports (pcapng)");
-  app.add_option("--until", options.until, "end at this simulated time, ns")->check(CLI::NonNegativeNumber);
+  app.add_option("--until", options.until, "end at this simulated time, ns")
+      ->check(hcasim::command::whole(0, INT64_MAX - 1));
   app.add_option("--stop-at", options.stop_at,
-                 "end before the event of this number, as a difference names it");
+                 "end before the event of this number, as a difference names it")
+      ->check(hcasim::command::whole());
   CLI::Option* const stop = app.get_option("--stop-at");
   app.add_option("--save", options.save,
                  "with --stop-at: write the state of the HCAs (hcasim state) before the first call from "
@@ -84,15 +86,19 @@ int run(int argc, char** argv) {
              "--from", options.from,
              "begin with the last state that the recording has until this simulated time, ns (record= "
              "with snapshot_every=)")
-          ->check(CLI::NonNegativeNumber);
+          ->check(hcasim::command::whole(0, INT64_MAX - 1));
   CLI::Option* const from_state =
       app.add_option("--from-state", options.from_state, "begin with a state that --save has written")
           ->excludes(from);
   app.add_option("--from-event", options.from_event, "the event that comes next then, as --save has named it")
+      ->check(hcasim::command::whole())
       ->needs(from_state);
-  app.add_option("--reload", options.reload_every,
-                 "save and load the HCAs whenever so many events have passed, which must change nothing");
-  app.add_option("--trap", options.trap_at, "raise SIGTRAP before that event: a debugger stops there");
+  app.add_option(
+         "--reload", options.reload_every,
+         "save and load the HCAs whenever so many events have passed, which must change nothing; 0: never")
+      ->check(hcasim::command::whole());
+  app.add_option("--trap", options.trap_at, "raise SIGTRAP before that event: a debugger stops there")
+      ->check(hcasim::command::whole());
   app.add_option("--kernel", options.kernel, "the option kernel of all HCAs, in place of the recorded one")
       ->check(CLI::IsMember({"fast", "native"}))
       ->envname("HCASIM_KERNEL");
