@@ -29,6 +29,7 @@ bench_guest() {
   done
   # perftest measures without its first and its last second.
   [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
+  kernel_known "$kernel"
   need_plugin
   guest_ready "$kernel" ''
   mkdir -p "$HCASIM_LOGS"
@@ -90,6 +91,7 @@ bench_lockstep() {
     shift
   done
   [[ $latencies =~ ^[1-9][0-9]*(,[1-9][0-9]*)*$ ]] || die "--latencies takes whole ns, parted by commas"
+  kernel_known "$kernel"
   need_plugin
   guest_ready "$kernel" ''
   memory_image_ready 12
@@ -155,6 +157,7 @@ bench_vfio_user() {
   # perftest measures without its first and its last second.
   [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
   [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds takes a number, 1 and more"
+  kernel_known "$kernel"
   need_plugin
   guest_ready "$kernel" ''
   mkdir -p "$HCASIM_LOGS"

@@ -76,6 +76,39 @@ size_known() {
   fi
 }
 
+# one_value SPEC: each key of --hca is given once; QEMU would take the last and say nothing.
+one_value() {
+  local pair rest=$1, key
+  local -A seen=()
+  while [[ -n $rest ]]; do
+    pair=${rest%%,*} rest=${rest#*,} key=${pair%%=*}
+    [[ $pair == *=* ]] || continue
+    [[ -z ${seen[$key]:-} ]] || die "--hca ${1#,}: $key= is given twice, as ${seen[$key]} and as $pair" "give one of them"
+    seen[$key]=$pair
+  done
+}
+
+# last_of_each SPEC: prints it with the last of what has one key, in the place of the first.
+last_of_each() {
+  local pair rest=$1, key out=''
+  local -A last=()
+  while [[ -n $rest ]]; do
+    pair=${rest%%,*} rest=${rest#*,}
+    if [[ $pair == *=* ]]; then last[${pair%%=*}]=$pair; fi
+  done
+  rest=$1,
+  while [[ -n $rest ]]; do
+    pair=${rest%%,*} rest=${rest#*,} key=${pair%%=*}
+    if [[ $pair == *=* ]]; then
+      [[ -n ${last[$key]:-} ]] || continue
+      pair=${last[$key]}
+      last[$key]=
+    fi
+    out+=${out:+,}$pair
+  done
+  printf '%s\n' "$out"
+}
+
 # two_ports SPEC...: SPECS, with two for each that has ports=2.
 two_ports() {
   local spec id cable port number=0
@@ -312,7 +345,7 @@ boot() {
       --debian) debian=$2 && shift ;;
       --smp) size_known "$1" "$2" && smp=$2 && shift ;;
       --mem) size_known "$1" "$2" && mem=$2 && shift ;;
-      --hca) hcas+=("$2") && shift ;;
+      --hca) one_value "$2" && hcas+=("$2") && shift ;;
       --rules) rules=$2 && shift ;;
       --record) record=$2 && shift ;;
       --modprobe) modprobe=$2 && shift ;;

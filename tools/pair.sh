@@ -143,6 +143,7 @@ pair() {
   if [[ $has_command == yes && ${#command[@]} -eq 0 ]]; then
     [[ -n $script_a && -n $script_b ]] || die "the guests need a script each" "--script-a FILE and --script-b FILE, or --script FILE for both"
   fi
+  for word in "$hca$hca_a" "$hca$hca_b"; do one_value "$word"; done
   accel_ready "$accel" "$lockstep" "$hca" "$hca_a" "$hca_b"
   for word in "$script_a" "$script_b"; do [[ -z $word || -r $word ]] || die "cannot read the script $word"; done
 
@@ -192,6 +193,10 @@ pair() {
     else
       common+=(--hca none -device "$nic")
     fi
+    # What the user says of the HCA goes before what is said here.
+    for word in "${!common[@]}"; do
+      if [[ ${common[word]} == link=* ]]; then common[word]=$(last_of_each "${common[word]}"); fi
+    done
     [[ $coverage == no ]] || common+=(--coverage-test "$coverage_test-$side")
     [[ -z $capture ]] || common+=(-object "filter-dump,id=dump,netdev=wire,file=${capture//,/,,}/$side.pcap,maxlen=65535")
     if [[ -n $record && $kind == hca ]]; then common+=(--record "$record/$side"); fi
