@@ -51,7 +51,7 @@ constexpr const char* kAbout =
     "More, each with --help:\n"
     "  list FILE        WQEs, chosen by QP, opcode, status, time; the slowest\n"
     "  show FILE WQE    the whole life of one, at both ends\n"
-    "  why FILE [WQE]   why it failed, or was slow, in words; without one: of the worst\n"
+    "  why FILE [WQE...]  why it failed, or was slow, in words; without one: of the worst\n"
     "  report FILE      all of it as one HTML page for a browser\n"
     "  stats FILE       how long WQEs take from stage to stage\n"
     "  commands FILE    the firmware's commands\n"
