@@ -76,4 +76,6 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
   });
 }
 
+CardFirmware::~CardFirmware() = default;
+
 }  // namespace hcasim::fw

@@ -25,6 +25,7 @@ class CardFirmware final : public sc_core::sc_module, public Siblings {
   // images: of its virtual functions, for their migration; null: there is none.
   CardFirmware(const sc_core::sc_module_name& name, Device& device, const Options& options,
                FunctionImages* images = nullptr);
+  ~CardFirmware() override;
 
   // With what was left open filled in: GUID, MAC, device ID.
   const Options& options() const { return options_; }

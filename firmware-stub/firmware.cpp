@@ -55,6 +55,8 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
   function_.psp().set_owner(options_.node_guid);
 }
 
+Firmware::~Firmware() = default;
+
 Firmware* Firmware::managed(std::uint32_t number) {
   const FunctionId f = manages() && number != 0 ? device_.vport_numbers().function(number) : kNoFunction;
   return f != kNoFunction ? siblings_.find(f) : nullptr;

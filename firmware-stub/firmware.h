@@ -96,6 +96,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
   // card: what functions share.
   Firmware(const sc_core::sc_module_name& name, Device& device, Function& function, const Options& options,
            const CardParts& card, Siblings& siblings);
+  ~Firmware() override;
 
   // FirmwarePort: what the hardware asks.
   std::uint32_t init_seg_read(std::uint32_t offset) override;

@@ -73,6 +73,9 @@ Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
   connect();
 }
 
+// Here, and not where each user of the class would make it.
+Device::~Device() = default;
+
 // Blocks that call one which is constructed after them.
 void Device::connect() {
   context_gate_.connect(responder_, requester_);

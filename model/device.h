@@ -63,6 +63,7 @@ class Device : public sc_core::sc_module {
   // One function for each host; the last `sfs` are sub-functions, which have the hosts of others.
   Device(const sc_core::sc_module_name& name, const Profile& profile, const std::vector<HostPort*>& hosts,
          traces::Tracer& tracer, std::size_t sfs = 0);
+  ~Device() override;
 
   FunctionId functions() const { return static_cast<FunctionId>(functions_.size()); }
   Function& function(FunctionId f) { return functions_[f]; }

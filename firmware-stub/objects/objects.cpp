@@ -85,6 +85,8 @@ PlainObject* Objects::memic_holding(Memic& memory, std::uint64_t addr, std::uint
   return behind != memics.begin() ? &std::prev(behind)->second : nullptr;
 }
 
+Objects::~Objects() { clear(); }
+
 void Objects::clear() { reset_state(*this); }
 
 }  // namespace hcasim::fw

@@ -373,7 +373,7 @@ constexpr unsigned kLogMemicAlign = 8;  // its alignment, of 64 bytes
 
 struct Objects {
   explicit Objects(const Options& o);
-  ~Objects() { clear(); }
+  ~Objects();
   void clear();
   // A counter, or the bulk of counters that it belongs to; null: neither.
   PlainObject* find_flow_counter(std::uint32_t id);

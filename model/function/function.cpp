@@ -22,6 +22,8 @@ Function::Function(FunctionId id, std::uint16_t vport, HostPort& host, traces::T
       steering_(qps_),
       gateway_(*profile.generation, firmware_) {}
 
+Function::~Function() = default;
+
 void Function::drop_objects() {
   flows_.clear();
   sw_steering_.clear();

@@ -44,6 +44,7 @@ class Function {
   // vport: the number of its plug. host: what its DMA and interrupts go to.
   Function(FunctionId id, std::uint16_t vport, HostPort& host, traces::Tracer& tracer,
            const Profile& profile);
+  ~Function();
   Function(const Function&) = delete;
   Function& operator=(const Function&) = delete;
 
