@@ -149,12 +149,23 @@ TEST_F(BringUp, ShutdownWithFastOrForcedTeardown) {
   const auto r = dev().teardown_hca(1).must();
   EXPECT_EQ(prm::load32(r.out.data() + 12) & 1, 0u) << "state: success";
   const std::uint64_t written = machine().memory().bytes_written();
+  machine().advance(10'000'000);
+  EXPECT_EQ(machine().memory().bytes_written(), written);
+  dev().function_reset();
+}
+
+// As Linux shuts down; it sends and polls on behind that.
+TEST_F(BringUp, DoorbellsOfAnInterfaceThatIsOffAreNoBadOnes) {
+  dev().cmd().use_events(false);
+  dev().teardown_hca(2).must();
+  constexpr std::uint64_t kAt = offsetof(prm::InitSeg, cmdq_addr_l_sz);
+  constexpr std::uint32_t kState = 7u << 8, kDisabled = 1u << 8;
+  fn().write32(kAt, (fn().read32(kAt) & ~kState) | kDisabled);
   const std::uint64_t bad = fn().counter("bad_doorbells");
-  const std::uint32_t doorbell[2] = {};  // Linux sends and polls on behind it
+  const std::uint32_t doorbell[2] = {};
   for (const auto reg : {prm::uar::kSqDoorbell, prm::uar::kCqArm})
     fn().write(dev().uar_offset() + reg, doorbell, sizeof doorbell);
   machine().advance(10'000'000);
-  EXPECT_EQ(machine().memory().bytes_written(), written);
   EXPECT_EQ(fn().counter("bad_doorbells"), bad);
   dev().function_reset();
 }

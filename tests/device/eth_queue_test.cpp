@@ -178,7 +178,7 @@ TEST_F(EthQueue, ALargeSendMayBeLargerThanTheCapabilitySays) {
 
 // Linux looks at the WQE that a CQE names before it looks whether it tells of an error.
 TEST_F(EthTest, AnErrorOfStridesNamesItsWqe) {
-  breaks({"lkey-unknown"});
+  breaks({"mr-key"});
   RqOptions o;
   o.type = 2;
   o.log_stride = 5;

@@ -228,7 +228,7 @@ TEST_F(Mkey, ListThatIsShorterThanItsLengthIsRefused) {
 
 // One that made its own number's key believes to have it.
 TEST_F(Mkey, ItsNumberIsNotTheDriversToChoose) {
-  breaks({"cap-not-offered"});
+  breaks({"cmd-reserved-bits", "cap-not-offered"});
   Pair p(dev());
   Mailbox in = create_mkey_mailbox(Mr::of(p.pd, p.bmem));
   in.set<prm::Field<0x48, 24>>(0x1234);

@@ -11,6 +11,7 @@
 
 #include "driver/bare/saved.h"
 #include "replayed.h"
+#include "rule_check.h"
 #include "two_qps.h"
 
 namespace hcasim::bare {

@@ -171,11 +171,14 @@ TEST_F(Xrc, AnSrqFailsWithItsCq) {
 // drivers do not look at.
 TEST_F(Xrc, AnSrqMayGoInTheMidstOfAMessage) {
   expect_strays_ = true;
-  Pair p(dev());
+  constexpr std::uint32_t kLong = 1 << 20;
+  PairOptions large;
+  large.bytes = kLong;
+  Pair p(dev(), large);
   Pairs x(p);
   auto srq = std::make_unique<Srq>(dev(), p.pd, x.srq_options(x.cq1, 0x333));
-  srq->post({p.bsge(0, 65536)});
-  auto w = p.wr(WqeOp::kSend, 0, 65536);
+  srq->post({p.bsge(0, kLong)});
+  auto w = p.wr(WqeOp::kSend, 0, kLong);
   w.xrc_srqn = srq->srqn();
   x.a.post(w);
   machine().advance(4'000);  // in the midst of it
