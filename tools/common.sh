@@ -7,6 +7,10 @@
 # What other programs print is read here, and figures are sorted: in one language, whatever the user's is (LANGUAGE goes before LC_ALL).
 export LC_ALL=C.UTF-8
 unset LANGUAGE
+# With it, cd may go elsewhere, and print where.
+unset CDPATH
+# depmod, modinfo, mke2fs and debugfs are there, which Debian does not have in the PATH of a user.
+export PATH=$PATH:/usr/sbin:/sbin
 
 HCASIM_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # A tree that the Debian package holds (tools/package.sh) has its programs, and belongs to nobody who runs them.

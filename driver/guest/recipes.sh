@@ -367,11 +367,16 @@ guest_ready_locked() {
   fi
 }
 
+# fetch_failed WHAT LOG: ends, with what the archive did not give; where it gave all, with what went wrong here.
 fetch_failed() {
-  local missing again="a mirror sometimes lacks a file for a while: run the same command again later, or name another mirror in /etc/apt"
-  missing=$(grep -hE '^(Err|E: )|did not give' "$HCASIM_LOGS/$2.log" | sort -u | head -n 5 | sed 's/^/     /')
+  local missing log=$HCASIM_LOGS/$2.log again="a mirror sometimes lacks a file for a while: run the same command again later, or name another mirror in /etc/apt"
+  if ! grep -qE "^(Err|E: (Failed to fetch|Unable to |Version '|not fetched|no package ))|did not give" "$log"; then
+    missing=$(grep -v '^$' "$log" | tail -n 5 | sed 's/^/     /')
+    die "$1 could not be made:"$'\n'"$missing" "the whole log: $log; ./hcasim doctor says whether a tool is missing" "what has been fetched is kept in $HCASIM_CACHE/apt"
+  fi
+  missing=$(grep -hE '^(Err|E: )|did not give' "$log" | sort -u | head -n 5 | sed 's/^/     /')
   # What belongs to a kernel comes in packages of its very version, and goes with it.
-  if grep -qE "^E: Version '[^']*' for 'linux-" "$HCASIM_LOGS/$2.log"; then
+  if grep -qE "^E: Version '[^']*' for 'linux-" "$log"; then
     again="the archive has a newer kernel by now than the guests': rm -r $GUEST_CACHE/kernel-*, and they get that one; or a mirror lacks a file for a while"
   fi
   die "$1 could not be fetched:"$'\n'"$missing" "$again" "what has been fetched is kept in $HCASIM_CACHE/apt"
