@@ -236,7 +236,10 @@ kernel_met_replaced_code() {
 # Stops a guest that this script started when the script itself is ended.
 boot_child='' serve_child=''
 boot_stop() {
-  [[ -z $boot_child ]] || kill "$boot_child" 2>/dev/null || true
+  if [[ -n $boot_child ]]; then
+    kill "$boot_child" 2>/dev/null || true
+    wait_gone "$boot_child" # it gives the terminal back
+  fi
   [[ -z $serve_child ]] || kill "$serve_child" 2>/dev/null || true
 }
 
@@ -469,7 +472,11 @@ boot() {
     fi
     [[ $from_snapshot == yes ]] || say "booting Linux $(<"$GUEST_DIR/release") ..."
     if [[ -n $timeout ]]; then qemu=(timeout --foreground -k 5 "$timeout" "${qemu[@]}"); fi
-    HCASIM_RULES_REPORT=$rules_report "${qemu[@]}" || status=$?
+    # In the background, so that an end of this script ends the guest too; the terminal is the guest's all the same.
+    HCASIM_RULES_REPORT=$rules_report "${qemu[@]}" <&0 &
+    boot_child=$!
+    wait "$boot_child" || status=$?
+    boot_child=
     serve_end || status=$((status == 0 ? 125 : status))
     boot_rules "$rules_report" || status=$((status == 0 ? 1 : status))
     if [[ -n $coverage ]]; then coverage_lines "$coverage" "$coverage_test" "$coverage_modules" "$kernel" || status=$((status == 0 ? 125 : status)); fi
