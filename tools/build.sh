@@ -23,7 +23,8 @@ build_preset() {
   install_missing
   if [[ $HCASIM_INSTALLED == yes ]]; then return 0; fi
   if [[ ${HCASIM_NEEDS_QEMU:-yes} == yes ]]; then
-    source=$("$HCASIM_ROOT/tools/fetch-qemu-source") || exit 1
+    attended "$HCASIM_ROOT/tools/fetch-qemu-source" >/dev/null || exit 1
+    source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected) || exit 1
   else
     source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected)
     [[ -n ${HCASIM_QEMU_SRC:-} || -e $source/.hcasim-source ]] || source=

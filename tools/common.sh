@@ -53,28 +53,50 @@ die() {
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# A process and all its children, the youngest first.
+# A process and all its children, the eldest first: none is there any more to take the end of a child for a failure, and to try again.
 kill_tree() {
-  local child
-  # shellcheck disable=SC2013 # words it is: process ids
-  for child in $(cat /proc/"$1"/task/*/children 2>/dev/null); do kill_tree "$child"; done
+  local child children
+  children=$(cat /proc/"$1"/task/*/children 2>/dev/null) || true
   kill "$1" 2>/dev/null || true
+  for child in $children; do kill_tree "$child"; done
+}
+
+# end_by SIGNAL: ends this shell by that signal. Whoever waits for it has to see that: after a child that has ended by itself, even with
+# status 130, bash goes on.
+end_by() {
+  trap - "$1"
+  kill -s "$1" "$BASHPID"
+  exit $((128 + $(kill -l "$1"))) # where it is ignored
+}
+
+# wait_gone PID: for some seconds.
+wait_gone() {
+  local i
+  for ((i = 0; i < 50; i++)); do
+    kill -0 "$1" 2>/dev/null || return 0
+    sleep 0.1 || true
+  done
+}
+
+cannot_write() {
+  die "$1 cannot be written: it belongs to $(stat -c %U "$1" 2>/dev/null || stat -c %U "$(dirname "$1")" 2>/dev/null || echo another user), or there is no room" \
+    "as root: chown -R $(id -un) $HCASIM_BUILD" "or take another folder: HCASIM_BUILD=DIR in the environment"
 }
 
 # step TITLE LOGNAME CMD...: runs CMD with its output in a log; one line says how it goes, and how long it took.
-# On failure the end of the log is shown and the function returns CMD's status.
+# On failure the end of the log is shown and the function returns CMD's status. Whoever ends this script ends CMD.
 step() {
-  local title=$1 log=$HCASIM_LOGS/$2.log status=0 start=$SECONDS pid tick=0 room
+  local title=$1 log=$HCASIM_LOGS/$2.log status=0 start=$SECONDS pid='' tick=0 room step_command=$3 step_signal='' step_traps
   shift 2
-  mkdir -p "$HCASIM_LOGS"
+  { mkdir -p "$HCASIM_LOGS" && : >"$log"; } 2>/dev/null || cannot_write "$log"
   printf '%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
-  "$@" >"$log" 2>&1 </dev/null &
+  step_traps=$(trap -p INT TERM)
+  trap 'step_ended TERM' TERM
+  trap 'step_ended INT' INT
+  { trap '' INT && "$@"; } >"$log" 2>&1 </dev/null & # the terminal's signal is for this shell, which ends all of it, in order
   pid=$!
-  # Whoever ends this script ends what it waits for.
-  trap 'kill_tree "$pid"; exit 143' TERM
-  trap 'kill_tree "$pid"; exit 130' INT
   while kill -0 "$pid" 2>/dev/null; do
-    sleep 0.2
+    sleep 0.2 || true
     tick=$((tick + 1))
     if [[ -t 2 ]] && ((tick % 5 == 0)); then
       # A line that the terminal breaks could not be taken back.
@@ -89,6 +111,7 @@ step() {
   done
   wait "$pid" || status=$?
   trap - TERM INT
+  eval "$step_traps"
   [[ -t 2 ]] && printf '\r\033[K%s-- %s ...%s' "$dim_" "$title" "$off_" >&2
   if ((status == 0)); then
     printf ' done (%d s)\n' $((SECONDS - start)) >&2
@@ -97,20 +120,62 @@ step() {
     tail -n 30 "$log" | sed 's/^/   | /' >&2
     say "   the whole log: $log"
   fi
+  [[ -z $step_signal ]] || end_by "$step_signal"
   return "$status"
+}
+
+# step_ended SIGNAL: what step does with one. dpkg that is ended in its middle leaves packages that are half installed.
+step_ended() {
+  if [[ $step_command == install_packages ]]; then
+    [[ -n $step_signal ]] || say $'\n'"hcasim: finishing the installation first"
+    step_signal=$1
+    return 0
+  fi
+  if [[ -n $pid ]]; then
+    kill_tree "$pid"
+    wait_gone "$pid"
+  fi
+  end_by "$1"
+}
+
+# attended CMD...: runs CMD so that whoever ends this script ends CMD.
+attended() {
+  local attended_pid='' attended_status=0 attended_traps
+  attended_traps=$(trap -p INT TERM)
+  trap 'attended_ended TERM' TERM
+  trap 'attended_ended INT' INT
+  # In the background: of what is in the foreground bash would wait for the end, before it does anything about a signal. The terminal's is
+  # for this shell, which ends all of it, in order.
+  { trap '' INT && "$@"; } &
+  attended_pid=$!
+  wait "$attended_pid" || attended_status=$?
+  trap - TERM INT
+  eval "$attended_traps"
+  return "$attended_status"
+}
+
+attended_ended() {
+  if [[ -n $attended_pid ]]; then
+    kill_tree "$attended_pid"
+    wait "$attended_pid" 2>/dev/null || true
+  fi
+  end_by "$1"
 }
 
 # with_lock NAME CMD...: one at a time among all hcasim scripts that share this build folder.
 with_lock() {
-  local name=$1
+  local lock_file=$HCASIM_CACHE/.$1.lock
   shift
-  mkdir -p "$HCASIM_CACHE"
-  (
-    exec 9>"$HCASIM_CACHE/.$name.lock"
-    flock 9
-    # The lock must not be inherited by what outlives this step.
-    "$@" 9>&-
-  )
+  { mkdir -p "$HCASIM_CACHE" && : >>"$lock_file"; } 2>/dev/null || cannot_write "$lock_file"
+  attended locked "$@"
+}
+
+# The rest of with_lock, in a shell of its own.
+locked() {
+  exec 9>"$lock_file" || exit
+  flock -w 2 9 || { say "waiting for another hcasim, which has $lock_file ..." && flock 9; } || exit
+  # The lock must not be inherited by what outlives this step.
+  "$@" 9>&-
 }
 
 debian_codename() (
