@@ -38,16 +38,18 @@ TEXT
 }
 
 pair_children=()
+# pair_stop WORK: ends both guests, those in tmux too, which somebody may have left (Ctrl-B d, or a closed terminal).
 pair_stop() {
   local pid
+  [[ ! -S $1/tmux ]] || tmux -S "$1/tmux" kill-server 2>/dev/null || true
   for pid in "${pair_children[@]}"; do kill_tree "$pid"; done
 }
 
-# pair_wait_for FILE PID: until the other QEMU listens there.
+# pair_wait_for FILE PID...: until the other QEMU listens there; not without these processes.
 pair_wait_for() {
-  local tries=0
+  local tries=0 pid
   until [[ -S $1 ]]; do
-    kill -0 "$2" 2>/dev/null || return 1
+    for pid in "${@:2}"; do kill -0 "$pid" 2>/dev/null || return 1; done
     tries=$((tries + 1))
     ((tries < 1200)) || return 1
     sleep 0.1
@@ -153,9 +155,9 @@ pair() {
   [[ $kernel_b == "$kernel" ]] || guest_ready "$kernel_b" ''
 
   local work
-  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-pair.XXXXXX")
+  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-pair.XXXXXX") || die "no folder can be made in ${TMPDIR:-/tmp}" "name another one: TMPDIR=DIR in the environment"
   # shellcheck disable=SC2064 # the folder's name now, not later
-  trap "pair_stop; rm -rf '$work'" EXIT
+  trap "pair_stop '$work'; rm -rf '$work'" EXIT
   trap 'exit 130' INT
   trap 'exit 143' TERM
   if [[ -n $capture ]]; then mkdir -p "$capture" && capture=$(cd "$capture" && pwd); fi
@@ -303,7 +305,8 @@ pair_shells() {
     # A server of its own: the user's tmux is left alone, and this works inside one too. A pane that ends takes the session along.
     env -u TMUX tmux -S "$work/tmux" new-session -d -s pair "$quoted/run-a; tmux -S $quoted/tmux kill-session -t pair" \; \
       set-option -g mouse on \; \
-      split-window -h -t pair "$quoted/run-b; tmux -S $quoted/tmux kill-session -t pair" \; attach-session -t pair
+      split-window -h -t pair "$quoted/run-b; tmux -S $quoted/tmux kill-session -t pair" \; attach-session -t pair <&0 &
+    wait "$!" # and hears signals
     return
   fi
   for side in a b; do
@@ -312,7 +315,8 @@ pair_shells() {
     pair_children+=("$!")
   done
   for side in a b; do
-    pair_wait_for "$work/console-$side" "$$" || die "guest ${side^^} did not start"
+    # B's waits for A's wire, and comes to nothing with A.
+    pair_wait_for "$work/console-$side" "${pair_children[@]}" || die "guest ${side^^} did not start; what it said is above"
   done
   say "Two guests are starting. Their shells, each from a terminal of its own (Ctrl-] leaves, 'exit' in one ends both):"
   for side in a b; do say "  socat -,raw,echo=0,escape=0x1d UNIX-CONNECT:$work/console-$side"; done
