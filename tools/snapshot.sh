@@ -105,7 +105,11 @@ snapshot_make() {
     tail -n 15 "$console" "$work/said" | sed 's/^/   | /' >&2
     die "the guest could not be saved (status $status)" "without --from-snapshot it boots; its console: $console"
   fi
-  mv "$work/state" "$state"
+  # From another file system it comes as a copy, which is whole only at its end.
+  if ! { mv "$work/state" "$state.partial" && mv "$state.partial" "$state"; }; then
+    rm -f "$state.partial"
+    die "the saved guest cannot be put into $(dirname "$state")" "it wants some 150 MB there; without --from-snapshot the guest boots"
+  fi
 }
 
 # snapshot_ready WORK WORD...: sets SNAPSHOT to the state of the guest of that command line.
