@@ -81,6 +81,8 @@ apt_private_setup() {
   cat >"$dir/apt.conf" <<CONF
 Dir::Etc::sourcelist "/dev/null";
 Dir::Etc::sourceparts "$dir/sources";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
 Dir::State "$dir/var";
 Dir::State::lists "$dir/lists";
 Dir::State::status "$status_file";

@@ -408,7 +408,7 @@ boot() {
   fi
 
   local work cpu=max
-  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-guest.XXXXXX")
+  work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-guest.XXXXXX") || die "no folder can be made in ${TMPDIR:-/tmp}" "name another one: TMPDIR=DIR in the environment"
   # shellcheck disable=SC2064 # the folder's name now, not later
   trap "boot_stop; rm -rf '$work'" EXIT
   trap 'exit 130' INT
