@@ -23,7 +23,7 @@ make_memory_image() {
   release=$(<"$dir/release")
   rm -rf "$work" && mkdir -p "$work" || return
   # Says what it could not do (owners, where it does not run as root), and ends well whatever happens.
-  debugfs -R "rdump / $work" "$root" || return
+  debugfs -R "rdump / \"$work\"" "$root" || return
   [[ -x $work/usr/bin/bash ]] || { echo "E: $root could not be read"; return 1; }
   (cd "$work" && rm -rf "${MEMORY_IMAGE_WITHOUT[@]}") || return
   mkdir -p "$work/usr/lib/modules" "$work/usr/lib/hcasim" && cp -r "$dir/lib/modules/$release" "$work/usr/lib/modules/" || return
@@ -36,7 +36,7 @@ make_memory_image() {
 # memory_image_ready DEBIAN: after guest_ready(); sets GUEST_MEMORY_IMAGE.
 memory_image_ready() {
   GUEST_MEMORY_IMAGE=$GUEST_DIR/memory-$1.img
-  with_lock guest memory_image_ready_locked "$1"
+  with_lock guest memory_image_ready_locked "$1" || exit
 }
 
 memory_image_ready_locked() {

@@ -57,6 +57,7 @@ fetch_kernel() {
       tries=$((tries + 1))
       ((tries <= 5)) || break 2
       echo "trying $package from $suite"
+      rm -f "$work"/*.deb # of a candidate that the archive gave a part of
       # Newer ones are in several packages.
       mapfile -t parts < <(apt_private "$env" apt-cache depends "$package" | sed -nE 's/^ *Depends: (linux-(binary|modules)-.*)/\1/p')
       if (cd "$work" && apt_private "$env" apt-get download "$package" "${parts[@]}"); then
@@ -89,7 +90,7 @@ fetch_kernel() {
 # pick_modules FROM TO RELEASE: copies the modules of modules.txt and all they depend on; writes early.txt, the
 # initramfs' modules in load order.
 pick_modules() {
-  python3 - "$GUEST_RECIPES/modules.txt" "$1/lib/modules/$3" "$2/lib/modules/$3" "$2/early.txt" <<'PY'
+  python3 - "$GUEST_RECIPES/modules.txt" "$1/lib/modules/$3" "$2/lib/modules/$3" "$2/early.txt" <<'PY' || return
 import os, re, shutil, subprocess, sys
 wanted_file, source, target, early_file = sys.argv[1:]
 stem = lambda path: re.sub(r"\.ko(\.\w+)?$", "", os.path.basename(path)).replace("-", "_")
@@ -238,7 +239,7 @@ make_initramfs() {
     name=$(basename "$module")
     cp "$from" "$work/modules/$name" || return
     printf '%s\n' "$name" >>"$work/modules/order"
-  done <"$tree/early.txt"
+  done <"$tree/early.txt" || return
   # Not compressed: unpacking costs the guest more than the copy does.
   (cd "$work" && find . -print0 | sort -z | cpio --quiet --null -o -H newc -R 0:0 >"$out.new") || return
   mv "$out.new" "$out" && rm -rf "$work"
@@ -325,7 +326,11 @@ PY
 }
 
 # guest_ready KERNEL MODULES [DEBIAN]: makes all that is missing; sets GUEST_DIR (vmlinuz, initramfs.img, modules.img) and GUEST_ROOT.
-guest_ready() { with_lock guest guest_ready_locked "$@" && guest_paths "$@"; }
+# Where it fails, this script ends, also where `set -e` is off.
+guest_ready() {
+  with_lock guest guest_ready_locked "$@" || exit
+  guest_paths "$@"
+}
 
 guest_paths() {
   if [[ -n $2 ]] || ! debian_kernel "$1"; then
