@@ -158,7 +158,7 @@ bench_vfio_user() {
   [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
   [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds takes a number, 1 and more"
   kernel_known "$kernel"
-  need_plugin
+  need_plugin hcasim-serve
   guest_ready "$kernel" ''
   mkdir -p "$HCASIM_LOGS"
   lines=$HCASIM_LOGS/bench-vfio-user.log
