@@ -16,10 +16,23 @@ build_release() { build_preset release "$HCASIM_RELEASE" "$@"; }
 # The same for what needs nothing of QEMU: a version whose source is not to be had is no hindrance.
 build_without_qemu() { HCASIM_NEEDS_QEMU=no build_preset release "$HCASIM_RELEASE" "$@"; }
 
+# own_folder PRESET FOLDER: a build folder is of one source tree. Within this one, what is of another goes: the tree was moved or copied. Any
+# other place may be one that two trees were given.
+own_folder() {
+  local home
+  home=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$2/CMakeCache.txt" 2>/dev/null || true)
+  if [[ -z $home || $home -ef $HCASIM_ROOT ]]; then return 0; fi
+  [[ $(realpath "$2") == "$(realpath "$HCASIM_ROOT")"/build/* ]] || die "$2 is a build of $home, and not of $HCASIM_ROOT" \
+    "each source tree needs a folder of its own: HCASIM_BUILD=DIR in the environment" "if $home has gone: rm -r $2"
+  say "hcasim: $2 is a build of $home: this tree was moved or copied, and is built anew"
+  with_lock "$1" rm -rf "$2" || die "$2 cannot be removed"
+}
+
 # build_preset PRESET FOLDER [TARGET...]
 build_preset() {
   local source header configured lack preset=$1 folder=$2 cache=$2/CMakeCache.txt
   shift 2
+  if [[ $HCASIM_INSTALLED == no ]]; then own_folder "$preset" "$folder"; fi
   install_missing
   if [[ $HCASIM_INSTALLED == yes ]]; then return 0; fi
   if [[ ${HCASIM_NEEDS_QEMU:-yes} == yes ]]; then
@@ -54,6 +67,7 @@ run_built() {
     help_unbuilt "$target"
     return 0
   fi
+  if [[ $HCASIM_INSTALLED == no ]]; then own_folder release "$HCASIM_RELEASE"; fi
   [[ -x $program ]] || build_without_qemu "$target"
   [[ -x $program ]] || die "$target is not in the package: it is for those who build hcasim" "clone the source, and ./hcasim there"
   exec "$program" "$@"

@@ -178,6 +178,14 @@ locked() {
   "$@" 9>&-
 }
 
+# qemu_foreign VERSION: whether the qemu-system-x86_64 in PATH is another than the package of that version has. Debian's says the package's version.
+qemu_foreign() {
+  local said
+  said=$(qemu-system-x86_64 --version 2>/dev/null | head -n 1) || true
+  [[ -n $said && $said != *"$1"* ]] || return 1
+  [[ ${1#*:} =~ ^[0-9]+\.[0-9]+ ]] && [[ ! $said =~ version\ ${BASH_REMATCH[0]//./\\.}([^0-9]|$) ]]
+}
+
 debian_codename() (
   # shellcheck disable=SC1091
   . /etc/os-release 2>/dev/null || true

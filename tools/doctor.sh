@@ -53,6 +53,9 @@ doctor() {
     version=$(dpkg-query -W -f '${Version}' qemu-system-x86 2>/dev/null || true)
     good QEMU "$(qemu-system-x86_64 --version | head -n 1)"
     [[ -n $version || -n ${HCASIM_QEMU_SRC:-} ]] || bad "QEMU's package" "qemu-system-x86_64 is not Debian's: its exact source cannot be found" "install the package qemu-system-x86, or set HCASIM_QEMU_SRC to the source tree that it was built from"
+    if [[ -n $version && -z ${HCASIM_QEMU_SRC:-} ]] && qemu_foreign "$version"; then
+      bad "QEMU's package" "$(command -v qemu-system-x86_64) is not the one of the package $version" "set HCASIM_QEMU_SRC to the source tree that it was built from, or take it out of PATH"
+    fi
     if [[ $HCASIM_INSTALLED == yes ]]; then
       [[ $version == "$(<"$HCASIM_ROOT/installed")" ]] || bad device "is for QEMU $(<"$HCASIM_ROOT/installed"), here is $version" "build the package again here: ./hcasim package"
     elif [[ -n $version || -n ${HCASIM_QEMU_SRC:-} ]] && source=$("$HCASIM_ROOT/tools/fetch-qemu-source" --expected); then
