@@ -218,8 +218,13 @@ fetch_debug() {
     patterns+=("*/$file.ko" "*/${file//_/-}.ko" "*/$file.ko.*")
   done
   echo "unpacking $deb"
-  # Names that the package lacks are none of our business.
-  dpkg-deb --fsys-tarfile "$deb" | tar -C "$work/out" -xf - --wildcards "${patterns[@]}" 2>"$work/tar.log" || true
+  # Names that the package lacks are none of our business; any other error is.
+  { dpkg-deb --fsys-tarfile "$deb" || echo "dpkg-deb ended with status $?" >"$work/dpkg.log"; } |
+    tar -C "$work/out" -xf - --wildcards "${patterns[@]}" 2>"$work/tar.log" || true
+  if [[ -e $work/dpkg.log ]] || grep -vE ': (Not found in archive|Exiting with failure status due to previous errors)$' "$work/tar.log"; then
+    echo "E: $deb cannot be unpacked"
+    return 1
+  fi
   rm -f "$deb"
   mkdir -p "$dir" || return
   while IFS= read -r -d '' file; do
