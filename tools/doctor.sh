@@ -28,7 +28,7 @@ doctor() {
   text=$(. /etc/os-release 2>/dev/null && printf '%s' "${PRETTY_NAME:-}")
   case $(debian_codename) in
     bookworm | trixie) good system "$text, $(nproc) processors, $(awk '/MemTotal/{printf "%.0f GiB", $2/1048576}' /proc/meminfo)" ;;
-    *) bad system "${text:-unknown}: hcasim is set up for Debian 12 and 13" "elsewhere install what tools/packages.txt lists by hand" ;;
+    *) bad system "${text:-unknown}: hcasim is set up for Debian 12 and 13" "on another distribution run it in a container of Debian" ;;
   esac
   [[ $(uname -m) == x86_64 ]] || bad processor "$(uname -m); the device is built for x86_64 QEMU only"
 
@@ -38,7 +38,7 @@ doctor() {
   elif ((EUID == 0)) || have sudo; then
     bad packages "$missing" "./hcasim build installs them"
   else
-    bad packages "$missing" "as root: apt-get install --no-install-recommends $missing"
+    bad packages "$missing" "as root: apt-get install --no-install-recommends ${missing/@kernel-headers/$(newest_kernel_headers | grep . || echo linux-headers-amd64)}"
   fi
 
   if [[ $HCASIM_INSTALLED == yes ]]; then

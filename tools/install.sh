@@ -71,9 +71,10 @@ install_group() {
   local package headers command
   mapfile -t wanted < <(missing_packages "$1")
   ((${#wanted[@]} > 0)) || return 0
-  have apt-get || die "this machine has no apt-get; hcasim installs its needs on Debian 12 or 13" \
-    "elsewhere install by hand what tools/packages.txt lists, then call again"
-  command="apt-get update && apt-get install --no-install-recommends ${wanted[*]/@kernel-headers/\"linux-headers-*-common (newest)\"}"
+  have apt-get || die "this machine has no apt-get; hcasim is for Debian 12 and 13, whose packages it is built and boots guests with" \
+    "on another distribution run it in a container of Debian: podman run -it -v \"$HCASIM_ROOT\":/hcasim debian:13, and there /hcasim/hcasim"
+  headers=$(newest_kernel_headers)
+  command="apt-get update && apt-get install --no-install-recommends ${wanted[*]/@kernel-headers/${headers:-linux-headers-amd64}}"
   if ((EUID != 0)); then
     have sudo || die "packages are missing, and installing them needs root: neither root nor sudo here" "as root: $command"
     sudo -n true 2>/dev/null || { [[ -t 0 ]] && say "sudo is needed to install packages:" && sudo -v; } ||
