@@ -30,6 +30,7 @@ bench_guest() {
   # perftest measures without its first and its last second.
   [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
   kernel_known "$kernel"
+  in_source_only "bench guest"
   need_plugin
   guest_ready "$kernel" ''
   mkdir -p "$HCASIM_LOGS"
@@ -92,6 +93,7 @@ bench_lockstep() {
   done
   [[ $latencies =~ ^[1-9][0-9]*(,[1-9][0-9]*)*$ ]] || die "--latencies takes whole ns, parted by commas"
   kernel_known "$kernel"
+  in_source_only "bench lockstep"
   need_plugin
   guest_ready "$kernel" ''
   memory_image_ready 12
@@ -158,6 +160,7 @@ bench_vfio_user() {
   [[ $duration =~ ^([3-9]|[1-9][0-9]+)$ ]] || die "--duration takes whole seconds, 3 and more"
   [[ $rounds =~ ^[1-9][0-9]*$ ]] || die "--rounds takes a number, 1 and more"
   kernel_known "$kernel"
+  in_source_only "bench vfio-user"
   need_plugin hcasim-serve
   guest_ready "$kernel" ''
   mkdir -p "$HCASIM_LOGS"
@@ -246,6 +249,7 @@ bench_fabric() {
   for cards in ${sizes//,/ }; do
     fabric_topology "$cards" >/dev/null || die "$cards cards cannot be put under leaves in equal numbers" "take a number with divisors, such as 8, 64, 512, 1024"
   done
+  in_source_only "bench fabric"
   mkdir -p "$out"
   local work
   work=$(mktemp -d "${TMPDIR:-/tmp}/hcasim-bench.XXXXXX")

@@ -58,6 +58,11 @@ build_preset() {
     { lack=$(mlx5_ifc_lack) && die "the build failed; the compiler's messages stand above" ${lack:+"$lack"}; }
 }
 
+# in_source_only COMMAND: ends where this is the package, which has not what that command needs.
+in_source_only() {
+  [[ $HCASIM_INSTALLED == no ]] || die "hcasim $1 is not in the package: it is for those who build hcasim" "clone the source, and ./hcasim $1 there"
+}
+
 # run_built FOLDER TARGET ARGUMENT...: a program of the build takes this script's place. It is built when it is not there: what reads
 # files shall start at once, whatever has been edited since.
 run_built() {
@@ -75,7 +80,7 @@ run_built() {
 
 # The same for a benchmark, which is brought up to date first.
 run_bench() {
-  asks_help "${@:2}" || build_release "$1"
+  asks_help "${@:2}" || { in_source_only "bench ${1#hcasim-bench-}" && build_release "$1"; }
   run_built tests/bench "$@"
 }
 

@@ -27,7 +27,7 @@ package_tree() {
   local tree=$1 root=$1/usr/lib/hcasim program
   mkdir -p "$root"/{tools,driver,model,built/qemu-device,built/share/hcasim} "$tree"/usr/{bin,share/{doc/hcasim,man/man1,bash-completion/completions}} || return
   cp "$HCASIM_ROOT/hcasim" "$root/" || return
-  cp "$HCASIM_ROOT"/tools/{*.sh,fetch-qemu-client,packages.txt,stats.py} "$root/tools/" || return
+  cp "$HCASIM_ROOT"/tools/{*.sh,fetch-qemu-client,coverage-library,packages.txt,stats.py} "$root/tools/" || return
   cp -r "$HCASIM_ROOT/driver/guest" "$root/driver/" && cp -r "$HCASIM_ROOT/model/profiles" "$root/model/" || return
   install -s -m 755 "$HCASIM_PLUGIN" "$root/built/qemu-device/" || return
   install -s -D -m 755 "$HCASIM_RELEASE/coverage/libhcasim-executed.so" "$root/built/coverage/libhcasim-executed.so" || return
@@ -46,9 +46,10 @@ package_tree() {
 # The libraries that the programs link, as dependencies on packages.
 package_libraries() {
   local work=$1 tree=$2
+  local -a programs
   mkdir -p "$work/debian" && printf 'Source: hcasim\n\nPackage: hcasim\nArchitecture: amd64\n' >"$work/debian/control" || return
-  # shellcheck disable=SC2046 # no spaces in these names
-  (cd "$work" && dpkg-shlibdeps -O --ignore-missing-info $(find "$tree/usr/lib/hcasim/built" -type f) 2>"$work/shlibdeps.log") | sed -n 's/^shlibs:Depends=//p'
+  mapfile -d '' programs < <(find "$tree/usr/lib/hcasim/built" -type f -print0)
+  (cd "$work" && dpkg-shlibdeps -O --ignore-missing-info "${programs[@]}" 2>"$work/shlibdeps.log") | sed -n 's/^shlibs:Depends=//p'
 }
 
 package_version() {
@@ -68,7 +69,8 @@ package_make() {
   libraries=$(package_libraries "$work" "$tree") || return
   [[ -n $libraries ]] || { echo "E: dpkg-shlibdeps names no libraries"; cat "$work/shlibdeps.log"; return 1; }
   guest=$(HCASIM_INSTALLED=yes package_list | grep -vx qemu-system-x86 | paste -sd , | sed 's/,/, /g')
-  mkdir -p "$tree/DEBIAN" || return
+  # dpkg-deb refuses a folder that is only its owner's, as umask may make it.
+  install -d -m 755 "$tree/DEBIAN" && chmod 755 "$tree" || return
   cat >"$tree/DEBIAN/control" <<CONTROL || return
 Package: hcasim
 Version: $(package_version)
@@ -82,6 +84,7 @@ Description: simulator of an mlx5-class HCA, as a PCIe device for QEMU
  A cycle-approximate model of an RDMA and Ethernet adapter, which the
  unmodified mlx5 drivers of a guest find, bring up and use.
 CONTROL
+  chmod 644 "$tree/DEBIAN/control" || return
   dpkg-deb --root-owner-group -Zxz --build "$tree" "$out" || return
 }
 
