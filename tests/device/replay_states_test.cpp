@@ -82,24 +82,25 @@ TEST_F(ReplayStates, AReplayBeginsWithTheLastOneUntilThen) {
 }
 
 // A traced card looks at memory for its trace; no state says whether one is.
-TEST_F(ReplayStates, BeginsWithTheTraceSwitchedAsItWas) {
-  for (const char* at_first : {"on", "off"}) {
-    std::int64_t from = 0;
-    {
-      Writes writes(recorded("link=ib,snapshot_every=20us"));
-      const auto set = [&](const char* value) {
-        EXPECT_EQ(hca_set_trace(writes.function.handle(), "on", value, nullptr, 0), 0);
-      };
-      set("off");
-      if (at_first == std::string("on")) set("on");
-      writes.run(20);
-      from = writes.machine.now();
-      writes.run(20);
-    }
-    const Ran ran = replay(file("r") + " --from " + std::to_string(from));
-    EXPECT_EQ(ran.status, 0) << at_first << ": " << ran.text;
+class SwitchedReplayStates : public ReplayStates, public ::testing::WithParamInterface<bool> {};
+TEST_P(SwitchedReplayStates, BeginsWithTheTraceAsItWas) {
+  std::int64_t from = 0;
+  {
+    Writes writes(recorded("link=ib,snapshot_every=20us"));
+    const auto set = [&](const char* value) {
+      EXPECT_EQ(hca_set_trace(writes.function.handle(), "on", value, nullptr, 0), 0);
+    };
+    set("off");
+    if (GetParam()) set("on");
+    writes.run(20);
+    from = writes.machine.now();
+    writes.run(20);
   }
+  const Ran ran = replay(file("r") + " --from " + std::to_string(from));
+  EXPECT_EQ(ran.status, 0) << ran.text;
 }
+INSTANTIATE_TEST_SUITE_P(Trace, SwitchedReplayStates, ::testing::Bool(),
+                         [](const auto& info) { return std::string(info.param ? "OnAgain" : "Off"); });
 
 TEST_F(ReplayStates, ThereAreNoneUnlessAskedFor) {
   { Writes(recorded("link=ib")).run(3); }
