@@ -9,6 +9,7 @@ works
 address=$(hca_addresses)
 for round in 1 2; do
   note "round $round"
+  rm -f /tmp/watch # of the round before: it, too, says that it listens
   ibv_asyncwatch -d "$device" >/tmp/watch 2>&1 &
   watch=$!
   within 20 grep -q 'event FD' /tmp/watch
