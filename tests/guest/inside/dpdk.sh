@@ -18,7 +18,7 @@ counter() { ethtool -S "${netdev[$1]}" | awk -v name="$2:" '$1 == name {print $2
 pmd() {
   local port
   # shellcheck disable=SC2054 # commas are testpmd's
-  local -a run=(env RUNTIME_DIRECTORY=/tmp timeout -k 5 300 chroot "$root" /usr/bin/dpdk-testpmd --no-huge --no-shconf -m 512 -l 0,1 --iova-mode va)
+  local -a run=(env RUNTIME_DIRECTORY=/tmp timeout -k 5 1200 chroot "$root" /usr/bin/dpdk-testpmd --no-huge --no-shconf -m 512 -l 0,1 --iova-mode va)
   for port in $1; do run+=(-a "${address[$port]}"); done
   shift
   run+=(-- -i --nb-cores 1 --disable-device-start "$@")
