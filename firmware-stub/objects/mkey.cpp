@@ -55,9 +55,9 @@ Syndrome read_umem(Firmware& fw, const Command& cmd, std::uint64_t start, std::u
 struct Request {
   using In = prm::create_mkey_in;
   using C = In::memory_key_mkey_entry;
-  // The number that is asked for, which the kernel's header does not name (rdma-core's tests do).
-  using InputIndex = prm::Field<0x48, 24>;
-  static_assert(In::op_mod::bit_off == 0x30 && In::pg_access::bit_off == 0x60);
+  // The number that is asked for: the 24 bits before pg_access, which the kernel's header does not name
+  // (rdma-core's tests do).
+  using InputIndex = prm::Field<In::pg_access::bit_off - 24, 24>;
   static constexpr std::size_t kList = In::klm_pas_mtt::bit_off / 8;
 
   explicit Request(const Command& cmd);

@@ -231,7 +231,7 @@ TEST_F(Mkey, ItsNumberIsNotTheDriversToChoose) {
   breaks({"cmd-reserved-bits", "cap-not-offered"});
   Pair p(dev());
   Mailbox in = create_mkey_mailbox(Mr::of(p.pd, p.bmem));
-  in.set<prm::Field<0x48, 24>>(0x1234);
+  in.set<prm::Field<prm::create_mkey_in::pg_access::bit_off - 24, 24>>(0x1234);
   EXPECT_CMD_STATUS(dev().exec(in, prm::create_mkey_out::bytes), CmdStatus::kBadParam);
 }
 
