@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <tuple>
 
 #include "../files.h"
@@ -20,6 +19,13 @@
 
 namespace hcasim::bare {
 namespace {
+
+// text, with `value` wherever it says `place`.
+std::string filled(const std::string& text, char place, const std::string& value) {
+  std::string all;
+  for (const char c : text) all += c == place ? value : std::string(1, c);
+  return all;
+}
 
 constexpr std::size_t kBytes = 64 << 10;
 
@@ -49,9 +55,7 @@ struct End {
 struct Way {
   // options: of each card; %: "", or "-far" of the second of two, which there are with a cable.
   Way(Machine& m, const std::string& name, const std::string& options, bool cable) : machine(m) {
-    const auto of = [&](const std::string& end) {
-      return std::regex_replace("name=" + name + "%," + options, std::regex("%"), end);
-    };
+    const auto of = [&](const std::string& end) { return filled("name=" + name + "%," + options, '%', end); };
     functions.push_back(&m.add_hca(of("")));
     if (cable) functions.push_back(&m.add_hca(of("-far") + ",cable=" + name + ",lid=2"));
   }
@@ -121,7 +125,7 @@ using Ways = std::map<std::string, std::unique_ptr<Way>>;
 Ways both_ways(Machine& machine, const test::Folder& folder, const std::string& options, bool cable) {
   Ways ways;
   for (const std::string name : {"together", "single"}) {
-    std::string own = std::regex_replace(options, std::regex("@"), name);
+    std::string own = filled(options, '@', name);
     if (name == "single") own += ",capture=" + folder / (name + "%.pcapng");
     ways[name] = std::make_unique<Way>(machine, name, own, cable);
   }
