@@ -4,7 +4,7 @@
 ///   file    "HCASIMTR", u32 version, u32 0x01020304 in the writer's byte order, u32 header length,
 ///           header: JSON text {"points": [{"name", "kind", "obj", "index", "a0", "a1", "help"}, ...]}
 ///   block   u32 magic, u32 records, u32 raw bytes, u32 stored bytes, u32 CRC-32 of the raw bytes;
-///           raw deflate data
+///           a zstd frame (up to version 6: raw deflate data)
 ///   end     a block of magic kEndMagic: u32 records of the file low, high, 0, 0
 ///
 /// A record is: u16 point as varint; u8 bit mask of the parts that follow (Coder::Part); then these parts:
@@ -37,7 +37,7 @@
 namespace hcasim::traces::format {
 
 constexpr char kMagic[8] = {'H', 'C', 'A', 'S', 'I', 'M', 'T', 'R'};
-constexpr std::uint32_t kVersion = 6, kFirstRead = 4, kEndianCheck = 0x01020304;
+constexpr std::uint32_t kVersion = 7, kFirstRead = 4, kFirstZstd = 7, kEndianCheck = 0x01020304;
 constexpr std::uint32_t kBlockMagic = 0x314b4c42, kEndMagic = 0x31444e45;  // "BLK1", "END1"
 constexpr std::uint32_t kBlockRecords = 8192;       ///< a block is cut at this many records
 constexpr std::uint32_t kBlockBytes = 256 * 1024;   ///< or when it holds so many bytes

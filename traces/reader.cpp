@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "traces/format.h"
@@ -40,6 +39,7 @@ bool Reader::open(const std::string& path, std::string* err) {
   if (version < format::kFirstRead || version > format::kVersion)
     return fail("format version " + std::to_string(version) + "; this program reads versions " +
                 std::to_string(format::kFirstRead) + " to " + std::to_string(format::kVersion));
+  packing_ = version < format::kFirstZstd ? Packing::kDeflate : Packing::kZstd;
   if (length > format::kMaxHeader) return fail("header length " + std::to_string(length) + " is too large");
   std::string text(length, '\0');
   if (!read(text.data(), length)) return fail("ends within its header");
@@ -104,13 +104,8 @@ bool Reader::load_block() {
   blob_at_.clear();
   file_points_.clear();
   pos_ = 0;
-  std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> d(
-      libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
-  std::size_t out = 0;
-  if (d == nullptr ||
-      libdeflate_deflate_decompress(d.get(), packed_.data(), stored, raw_.data(), raw, &out) !=
-          LIBDEFLATE_SUCCESS ||
-      out != raw || libdeflate_crc32(0, raw_.data(), raw) != crc) {
+  if (!unpacker_.unpack(packing_, packed_.data(), stored, raw_.data(), raw) ||
+      libdeflate_crc32(0, raw_.data(), raw) != crc) {
     warn("the block " + at + " is damaged and left out");
     return true;
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "traces/packing.h"
 #include "traces/tracer.h"
 
 namespace hcasim::traces {
@@ -35,6 +36,8 @@ class Reader {
   std::string warning_;
   std::vector<std::uint16_t> point_map_;
   std::vector<std::string> point_names_;
+  Packing packing_ = Packing::kZstd;
+  Unpacker unpacker_;
   std::vector<std::uint8_t> raw_, packed_;
   std::vector<Record> records_;
   std::vector<std::size_t> blob_at_;

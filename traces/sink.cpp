@@ -104,8 +104,7 @@ std::shared_ptr<FileSink> FileSink::get(const std::string& path, std::string* er
   return sink;
 }
 
-FileWriter::FileWriter(std::FILE* file, std::string path)
-    : file_(file), path_(std::move(path)), compressor_(libdeflate_alloc_compressor(1)) {
+FileWriter::FileWriter(std::FILE* file, std::string path) : file_(file), path_(std::move(path)) {
   std::string head(format::kMagic, sizeof format::kMagic);
   const std::string json = header_json();
   format::put_u32(head, format::kVersion);
@@ -117,12 +116,10 @@ FileWriter::FileWriter(std::FILE* file, std::string path)
 
 FileWriter::~FileWriter() {
   if (file_ != nullptr) std::fclose(file_);
-  libdeflate_free_compressor(compressor_);
 }
 
 void FileWriter::write_block(const std::uint8_t* raw, std::size_t size, std::uint32_t records) {
-  packed_.resize(libdeflate_deflate_compress_bound(compressor_, size));
-  const std::size_t n = libdeflate_deflate_compress(compressor_, raw, size, packed_.data(), packed_.size());
+  const std::size_t n = packer_.pack(raw, size, packed_);
   std::string head;
   format::put_u32(head, format::kBlockMagic);
   format::put_u32(head, records);

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "traces/format.h"
+#include "traces/packing.h"
 #include "traces/tracer.h"
-
-struct libdeflate_compressor;
 
 namespace hcasim::traces {
 
@@ -64,7 +63,7 @@ class FileWriter {
   bool failed_ = false;
   std::vector<std::uint8_t> packed_;
   std::uint64_t total_ = 0;
-  libdeflate_compressor* compressor_;
+  Packer packer_{Packer::Of::kRecords};
 };
 
 /// The latest records, in a bounded amount of memory; the oldest blocks are discarded as a whole.

@@ -57,13 +57,9 @@ std::unique_ptr<StreamWriter> StreamWriter::create(const std::string& path, cons
   return nullptr;
 }
 
-StreamWriter::StreamWriter(int fd, std::string path)
-    : fd_(fd), path_(std::move(path)), compressor_(libdeflate_alloc_compressor(1)) {}
+StreamWriter::StreamWriter(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
 
-StreamWriter::~StreamWriter() {
-  finish();
-  libdeflate_free_compressor(compressor_);
-}
+StreamWriter::~StreamWriter() { finish(); }
 
 void StreamWriter::fail(const char* what) {
   if (!failed_)
@@ -115,9 +111,7 @@ bool StreamWriter::close_block() {
   bool good = true;
   if (size_ != 0) {
     const std::uint8_t* raw = block_ + kHead;
-    packed_.resize(kHead + libdeflate_deflate_compress_bound(compressor_, size_));
-    const std::size_t n =
-        libdeflate_deflate_compress(compressor_, raw, size_, packed_.data() + kHead, packed_.size() - kHead);
+    const std::size_t n = packer_.pack(raw, size_, packed_, kHead);
     set_head(packed_.data(), format::kBlockMagic, size_, static_cast<std::uint32_t>(n),
              libdeflate_crc32(0, raw, size_));
     good = write(packed_.data(), kHead + n);
@@ -156,11 +150,8 @@ bool StreamWriter::finish() {
 
 // ---- reading ----
 
-StreamReader::StreamReader() : decompressor_(libdeflate_alloc_decompressor()) {}
-
 StreamReader::~StreamReader() {
   if (file_ != nullptr) std::fclose(file_);
-  libdeflate_free_decompressor(decompressor_);
 }
 
 bool StreamReader::open(const std::string& path, const char* magic, std::uint32_t version, std::string* err) {
@@ -208,11 +199,8 @@ bool StreamReader::load() {
   packed_.resize(stored);
   if (std::fread(packed_.data(), 1, stored, file_) != stored) return end("it is cut off " + where);
   raw_.resize(raw);
-  std::size_t out = 0;
-  if (raw == 0 ||
-      libdeflate_deflate_decompress(decompressor_, packed_.data(), stored, raw_.data(), raw, &out) !=
-          LIBDEFLATE_SUCCESS ||
-      out != raw || libdeflate_crc32(0, raw_.data(), raw) != crc) {
+  if (raw == 0 || !unpacker_.unpack(Packing::kZstd, packed_.data(), stored, raw_.data(), raw) ||
+      libdeflate_crc32(0, raw_.data(), raw) != crc) {
     raw_.clear();
     return end("it is damaged " + where);
   }

@@ -3,7 +3,7 @@
 /// memory, so that a process that crashes loses nothing of what it wrote.
 ///
 ///   file    8 bytes of magic, u32 version, u32 0x01020304
-///   block   u32 magic "BLK1", u32 raw bytes, u32 stored bytes, u32 CRC-32 of the raw bytes; raw deflate data
+///   block   u32 magic "BLK1", u32 raw bytes, u32 stored bytes, u32 CRC-32 of the raw bytes; a zstd frame
 ///   last    u32 magic "OPN1", u32 raw bytes, u32 0, u32 0; the bytes, then anything
 ///   end     u32 magic "END1", u32 0, u32 0, u32 0
 /// Integers are little-endian.
@@ -16,8 +16,7 @@
 #include <string>
 #include <vector>
 
-struct libdeflate_compressor;
-struct libdeflate_decompressor;
+#include "traces/packing.h"
 
 namespace hcasim::traces {
 
@@ -44,7 +43,7 @@ class StreamWriter {
 
   const int fd_;
   const std::string path_;
-  libdeflate_compressor* const compressor_;
+  Packer packer_{Packer::Of::kData};
   std::vector<std::uint8_t> packed_;
   std::uint64_t tail_ = 0;          // file offset of the last block
   std::uint8_t* window_ = nullptr;  // mapping that starts at the page of tail_
@@ -55,7 +54,7 @@ class StreamWriter {
 
 class StreamReader {
  public:
-  StreamReader();
+  StreamReader() = default;
   ~StreamReader();
   StreamReader(const StreamReader&) = delete;
   StreamReader& operator=(const StreamReader&) = delete;
@@ -77,7 +76,7 @@ class StreamReader {
   bool end(const std::string& why);
 
   std::FILE* file_ = nullptr;
-  libdeflate_decompressor* const decompressor_;
+  Unpacker unpacker_;
   std::vector<std::uint8_t> raw_, packed_;
   std::size_t at_ = 0;
   bool ended_ = false;

@@ -32,7 +32,7 @@ struct Profile;
 namespace hcasim::api {
 
 inline constexpr char kRecordingMagic[] = "HCASIMRP";
-inline constexpr std::uint32_t kRecordingVersion = 3;
+inline constexpr std::uint32_t kRecordingVersion = 4;
 // Of the C API, whose calls a recording holds: since then there have been new ones only.
 inline constexpr std::uint64_t kOldestApi = 6;
 

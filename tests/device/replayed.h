@@ -32,7 +32,7 @@ inline void expect_same(const std::string& recording, const std::string& trace) 
 
 // The records of a recording, as they are without packing.
 inline constexpr char kRecordingMagic[] = "HCASIMRP";
-inline constexpr std::uint32_t kRecordingVersion = 3;
+inline constexpr std::uint32_t kRecordingVersion = 4;
 
 inline std::string records_of(const std::string& path) {
   traces::StreamReader in;

@@ -204,6 +204,36 @@ TEST(Coder, SeriesWithTheStepsOfAnotherNameIt) {
   EXPECT_LT(coder.encode_even(r, 1, 40'000, kFollow, room) - room, kFollow);
 }
 
+std::string with_head(std::uint32_t records, const std::string& raw, const std::string& packed) {
+  std::string out;
+  for (const std::size_t word : {std::size_t{format::kBlockMagic}, std::size_t{records}, raw.size(),
+                                 packed.size(), std::size_t{libdeflate_crc32(0, raw.data(), raw.size())}})
+    format::put_u32(out, static_cast<std::uint32_t>(word));
+  return out + packed;
+}
+
+const std::uint8_t* at(const std::string& bytes, std::size_t offset) {
+  return reinterpret_cast<const std::uint8_t*>(bytes.data()) + offset;
+}
+
+// A trace as it was before version 7: with raw deflate data.
+std::string deflated(const std::string& file) {
+  std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> c(libdeflate_alloc_compressor(6),
+                                                                             libdeflate_free_compressor);
+  const auto word = [&](std::size_t offset) { return format::get_u32(at(file, offset)); };
+  std::size_t block = 20 + word(16);
+  std::string out = file.substr(0, block);
+  for (; word(block) == format::kBlockMagic; block += 20 + word(block + 12)) {
+    std::string raw(word(block + 8), 0);
+    EXPECT_TRUE(Unpacker().unpack(Packing::kZstd, at(file, block + 20), word(block + 12),
+                                  reinterpret_cast<std::uint8_t*>(raw.data()), raw.size()));
+    std::string packed(libdeflate_deflate_compress_bound(c.get(), raw.size()), 0);
+    packed.resize(libdeflate_deflate_compress(c.get(), raw.data(), raw.size(), packed.data(), packed.size()));
+    out += with_head(word(block + 4), raw, packed);
+  }
+  return out + file.substr(block);
+}
+
 TEST(Reader, ReadsFilesOfVersionsBefore) {
   TempFile f;
   {
@@ -213,12 +243,13 @@ TEST(Reader, ReadsFilesOfVersionsBefore) {
     fill(t, 1000, nullptr, nullptr);
   }
   std::string bytes = f.bytes();
-  ASSERT_EQ(bytes[8], 6);
-  for (const char version : {3, 4, 5, 7}) {
-    bytes[8] = version;
-    f.write(bytes);
+  ASSERT_EQ(bytes[8], 7);
+  for (const char version : {3, 4, 5, 6, 8}) {
+    std::string old = version < 7 ? deflated(bytes) : bytes;
+    old[8] = version;
+    f.write(old);
     const Read got = read_all(f.path());
-    const bool known = version == 4 || version == 5;
+    const bool known = version >= 4 && version <= 6;
     EXPECT_EQ(got.opened, known) << got.error;
     EXPECT_EQ(got.records.size(), known ? 1000u : 0u);
   }
@@ -387,15 +418,9 @@ TEST(Reader, RefusesWhatIsNoTrace) {
 }
 
 std::string block(std::uint32_t records, const std::string& raw) {
-  std::unique_ptr<libdeflate_compressor, void (*)(libdeflate_compressor*)> c(libdeflate_alloc_compressor(6),
-                                                                             libdeflate_free_compressor);
-  std::string packed(libdeflate_deflate_compress_bound(c.get(), raw.size()), 0);
-  packed.resize(libdeflate_deflate_compress(c.get(), raw.data(), raw.size(), packed.data(), packed.size()));
-  std::string out;
-  for (const std::size_t word : {std::size_t{format::kBlockMagic}, std::size_t{records}, raw.size(),
-                                 packed.size(), std::size_t{libdeflate_crc32(0, raw.data(), raw.size())}})
-    format::put_u32(out, static_cast<std::uint32_t>(word));
-  return out + packed;
+  std::vector<std::uint8_t> packed;
+  Packer(Packer::Of::kRecords).pack(at(raw, 0), raw.size(), packed);
+  return with_head(records, raw, std::string(packed.begin(), packed.end()));
 }
 
 // Blocks of few bytes that would take much memory.
