@@ -97,6 +97,11 @@ bool CryptoEngine::get_progress(const Qp& sq, std::uint32_t tirn, std::uint8_t* 
   return true;
 }
 
+bool CryptoEngine::encrypts(const Qp& sq, std::uint32_t tisn) const {
+  const Tis* tis = EthTable::find(blocks_.eth[sq.function].tises, tisn);
+  return tis != nullptr && tis->tls && tis->pd == sq.pd;
+}
+
 bool CryptoEngine::encrypt(Time& t, const Qp& sq, std::uint32_t tisn, std::uint8_t* data, std::size_t len) {
   Tis* tis = EthTable::find(blocks_.eth[sq.function].tises, tisn);
   if (tis == nullptr || !tis->tls || !tis->tls->started || tis->pd != sq.pd) return false;

@@ -52,6 +52,8 @@ class CryptoEngine final : public FrameCrypto {
   // What GET_PSV asks for; false: no such TIR. to: prm::kTlsProgressWrite bytes.
   bool get_progress(const Qp& sq, std::uint32_t tirn, std::uint8_t* to) const;
 
+  // Whether frames of this send queue can leave by that TIS encrypted: it has TLS, and is the queue's to use.
+  bool encrypts(const Qp& sq, std::uint32_t tisn) const;
   // Bytes of a stream that leaves by the TIS, in place; t becomes when they are encrypted. False: the TIS has
   // no TLS, or no parameters, or they are no record.
   bool encrypt(Time& t, const Qp& sq, std::uint32_t tisn, std::uint8_t* data, std::size_t len);

@@ -43,9 +43,12 @@ void TlsParams::start(const GcmKey& key, GcmStream& gcm, bool decrypt, std::uint
 }
 
 bool tls_header(const std::uint8_t* h) {
+  return h[0] >= kChangeCipherSpec && h[0] <= kApplicationData && tls_header_of_any_type(h);
+}
+
+bool tls_header_of_any_type(const std::uint8_t* h) {
   const std::uint32_t length = tls_length(h);
-  return h[0] >= kChangeCipherSpec && h[0] <= kApplicationData && h[1] == 3 && h[2] == 3 &&
-         length >= kTlsOverhead && length <= kTlsLongest;
+  return h[1] == 3 && h[2] == 3 && length >= kTlsOverhead && length <= kTlsLongest;
 }
 
 // ---- TX ----
@@ -64,7 +67,7 @@ bool TlsTx::push(const GcmKey& key, std::uint8_t* data, std::size_t len) {
       n = std::min(len, kTlsHead - have);
       std::memcpy(head.data() + have, data, n);
       have = static_cast<std::uint8_t>(have + n);
-      if (have >= kTlsHeader && !tls_header(head.data())) return false;
+      if (have >= kTlsHeader && !tls_header_of_any_type(head.data())) return false;
       if (have == kTlsHead) {
         params.start(key, gcm, false, record, head);
         left = tls_length(head.data()) - kTlsOverhead;

@@ -42,6 +42,9 @@ struct TlsParams {
 
 // Whether a record can begin with these kTlsHeader bytes.
 bool tls_header(const std::uint8_t* header);
+// The same whatever its type is: of a record that leaves, it is its program's to choose (Linux:
+// TLS_SET_RECORD_TYPE takes any byte).
+bool tls_header_of_any_type(const std::uint8_t* header);
 // What the header says, of the bytes behind it.
 inline std::uint32_t tls_length(const std::uint8_t* header) {
   return static_cast<std::uint32_t>(header[3] << 8 | header[4]);

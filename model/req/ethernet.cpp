@@ -146,7 +146,10 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
 WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame,
                                  std::uint32_t& len, std::uint32_t offset) {
   const bool large = wqe.large_send();
-  const std::uint32_t tisn = qp.tls ? wqe.imm >> 8 : 0;  // 0: that of the queue
+  // 0: that of the queue, as if it is none for TLS: libmlx5 leaves what the ring held in that place
+  // (mlx5_send_wr_send_eth).
+  std::uint32_t tisn = qp.tls ? wqe.imm >> 8 : 0;
+  if (tisn != 0 && !blocks_.crypto.encrypts(qp, tisn)) tisn = 0;
   if (!large && tisn == 0 && wqe.eth.cs_flags == 0 && wqe.trailer.empty()) return WqeFault::kNone;
   const LengthsOf lengths = large ? LengthsOf::kBuffer : LengthsOf::kHeaders;
   FrameHeaders h = parse_frame(frame, len, lengths, blocks_.flows[qp.function].vxlan_ports());

@@ -275,6 +275,33 @@ TEST_F(TlsTest, RecordsLeaveEncrypted) {
   EXPECT_EQ(pass(s.plain, 0, 1000, false).payload, part(s.plain, 0, 1000));
 }
 
+// A program names the type of a record as it likes (TLS_SET_RECORD_TYPE), and the kernel asks no questions.
+TEST_F(TlsTest, RecordsOfAnyTypeLeaveEncrypted) {
+  Bytes plain = tls_records::record(500, 1, 9);
+  plain[0] = 100;
+  const Bytes cipher = tls_records::sealed(plain, kFirst);
+  start_tx();
+  EXPECT_EQ(pass(plain, 0, plain.size(), true).payload, cipher);
+}
+
+// libmlx5 leaves what was in the ring where a TIS for TLS would stand.
+TEST_F(TlsTest, WhatIsNoTisForTlsIsTheQueuesOwn) {
+  const Stream s({100});
+  const Bytes plain = part(s.plain, 0, 100);
+  for (const std::uint32_t left_over : {0xdeadbeu, tis->number() + 1, link->tis.number()}) {
+    link->rq.post({link->rx_sge(0, 16 << 10)});
+    const Frame f = segment(s.plain, 0, 100);
+    link->put(0, f);
+    EthWr wr;
+    wr.cs_flags = EthSeg::kL3Csum | EthSeg::kL4Csum;
+    wr.sges = {link->tx_sge(0, static_cast<std::uint32_t>(f.size()))};
+    wr.tis = left_over;
+    next = static_cast<std::uint16_t>(link->sq.post(wr) + 1);
+    good();
+    EXPECT_EQ(receive().payload, plain) << left_over;
+  }
+}
+
 TEST_F(TlsTest, ALargeSendIsEncryptedThroughAllItsSegments) {
   const Stream s({3000, 5000, 10, 4000});
   start_tx();
