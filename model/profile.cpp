@@ -136,6 +136,7 @@ std::vector<Parameter> parameters(Profile& p, double& clock_mhz) {
       {"port", "rx_xoff_ns", &p.port.rx_xoff, 0, kMaxNs},
       {"port", "rx_xon_ns", &p.port.rx_xon, 0, kMaxNs},
       {"port", "lane_buffer", &p.port.lane_buffer, 0, 1 << 24},
+      {"port", "cnp_moderation", &p.port.cnp_moderation, 1, 2},
       {"firmware", "command_ns", &fw.command, 0, kMaxNs},
       {"firmware", "command_mailbox_ns", &fw.command_mailbox, 0, kMaxNs},
       {"firmware", "object_ns", &fw.object, 0, kMaxNs},

@@ -135,6 +135,10 @@ struct Profile {
     // InfiniBand: bytes of each lane's receive buffer, for which the far end gets credits; 0: without flow
     // control (model/port/lane_credits.h).
     unsigned lane_buffer = 0;
+    // What the least time between CNPs (min_time_between_cnps) is of, as mlxconfig's ROCE_CC_CNP_MODERATION
+    // numbers it: 1 the port, 2 each flow.
+    enum : unsigned { kCnpsOfPort = 1, kCnpsOfFlow = 2 };
+    unsigned cnp_moderation = kCnpsOfPort;
 
     // Gb/s for packets on a link whose rate is gbps.
     double packets_gbps(double gbps, bool infiniband) const {

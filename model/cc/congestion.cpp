@@ -52,10 +52,11 @@ void CongestionControl::marked(Time t, Qp& qp, const Packet& p) {
   Qp* const context = qp.type == QpType::kDct ? blocks_.qps[qp.function].dc_contexts().find(
                                                     qp.qpn, p.src_qpn, DcContexts::source_of(p))
                                               : nullptr;
-  CcFlow& flow = context ? context->cc : qp.cc;
+  const bool of_flow = blocks_.profile.port.cnp_moderation == Profile::Port::kCnpsOfFlow;
+  Time& last = of_flow ? (context ? context->cc : qp.cc).last_cnp_sent : last_cnp_sent_;
   const Time interval = static_cast<Time>(np.min_time_between_cnps) * from_ns(1000);
-  if (flow.last_cnp_sent >= 0 && t < flow.last_cnp_sent + interval) return;
-  flow.last_cnp_sent = t;
+  if (last >= 0 && t < last + interval) return;
+  last = t;
   PacketRef cnp = PacketPool::make();
   cnp->kind = PacketKind::kRoceV2;
   cnp->opcode = prm::bth::kCnp;
@@ -129,7 +130,7 @@ Time CongestionControl::earliest_of_slowed(Time t, Qp& qp) {
 }
 
 void CongestionControl::stamp(Time t, Qp& qp, Packet& p) {
-  if (qp.type == QpType::kQp1) return;
+  if (qp.type == QpType::kQp1 || qp.sends_as_qp1) return;
   if (rp_enabled != 0xff && !has(rp_enabled, blocks_.port.egress(qp.affinity).priorities.of(p))) return;
   p.tclass = static_cast<std::uint8_t>((p.tclass & ~kEcnMask) | kEct0);
   if (qp.cc.limited) {

@@ -87,6 +87,8 @@ class CongestionControl {
     a("rp_enabled", rp_enabled, 0xff);
     a("np_enabled", np_enabled, 0xff);
     HCASIM_FIELDS(a, rp_tag, np_tag, statistics_);
+    HCASIM_FIELDS_SINCE(21, a, last_cnp_sent_);
+    if constexpr (Archive::kLoads) a.check(last_cnp_sent_ >= -1, "there is no such time");
   }
 
  private:
@@ -99,6 +101,7 @@ class CongestionControl {
 
   Blocks blocks_;
   Statistics statistics_;
+  Time last_cnp_sent_ = -1;  // of the port; -1: none yet
 };
 
 }  // namespace hcasim

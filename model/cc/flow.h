@@ -29,7 +29,7 @@ struct CcFlow {
   bool raised_by_time = false, raised_by_bytes = false;  // since the last cut
 
   Time next_send = 0;       // the next packet leaves no earlier, at the current rate
-  Time last_cnp_sent = -1;  // notification point of this QP; -1: none yet
+  Time last_cnp_sent = -1;  // notification point of this QP, if it has times of its own; -1: none yet
 
   // A CNP for the flow. max: the port's rate, Mb/s.
   void on_cnp(Time t, const ReactionParams& p, double max);

@@ -45,7 +45,8 @@ struct ReactionParams {
 
 // Notification point: the receiver of data.
 struct NotificationParams {
-  std::uint32_t min_time_between_cnps = 4;  // us, of one QP
+  std::uint32_t min_time_between_cnps =
+      4;  // us, of the port, or of each flow (Profile::Port::cnp_moderation)
   std::uint8_t cnp_dscp = 48;
   bool cnp_prio_mode = false;  // set: priority of the marked packet instead of cnp_802p_prio
   std::uint8_t cnp_802p_prio = 6;

@@ -21,7 +21,8 @@ using namespace prm::reg;
 constexpr std::uint32_t kReactionPoint = 1, kNotificationPoint = 2;
 constexpr std::size_t kMemory = std::size_t{1} << 20;
 
-// HCAs by number: 0 and 1 have a cable, 2 and 3 another; 3 sits in a slot of one lane.
+// HCAs by number: 0 and 1 have a cable, 2 and 3 another; 3 sits in a slot of one lane. 4 and 5 have one, too;
+// 5 sends CNPs to each flow by itself.
 Machine& machine() {
   static Machine* m = [] {
     std::string slow = std::filesystem::temp_directory_path() / "hcasim-cc.XXXXXX.toml";
@@ -35,6 +36,8 @@ Machine& machine() {
     made->add_hca("link=eth,name=cc-b,mac=02:00:00:00:00:02");
     made->add_hca("link=eth,name=cc-c,cable=cc-d,mac=02:00:00:00:00:03");
     made->add_hca("link=eth,name=cc-d,mac=02:00:00:00:00:04,profile=" + slow);
+    made->add_hca("link=eth,name=cc-e,cable=cc-f,mac=02:00:00:00:00:05");
+    made->add_hca("link=eth,name=cc-f,mac=02:00:00:00:00:06,port.cnp_moderation=2");
     std::filesystem::remove(slow);
     made->start();
     return made;
@@ -327,6 +330,38 @@ TEST_F(CcRoce, CnpsKeepTheirInterval) {
     EXPECT_LE(sent, periods + 1);
     EXPECT_GE(sent, 0.7 * periods);
   }
+}
+
+// Of two flows whose packets are all marked: how many CNPs come in one interval.
+double cnps_of_two_flows(Host& from, Host& to) {
+  using Out = prm::query_cong_statistics_out;
+  constexpr std::uint32_t kLen = 65536, kMessages = 40;
+  constexpr double kInterval = 4000;  // ns
+  Flow x1(from), x2(from), y1(to), y2(to);
+  x1.connect(y1.qp.qpn(), to.hca);
+  x2.connect(y2.qp.qpn(), to.hca);
+  y1.connect(x1.qp.qpn(), from.hca);
+  y2.connect(x2.qp.qpn(), from.hca);
+  from.fix_rate(20000);
+  from.function.inject("ecn=1");
+  to.statistics(true);
+  const std::int64_t begin = machine().now();
+  for (std::uint32_t i = 0; i < kMessages; ++i)
+    for (Flow* x : {&x1, &x2}) x->post(WqeOp::kRdmaWrite, to, kLen);
+  for (Flow* x : {&x1, &x2}) EXPECT_EQ(x->cq.wait(kMessages).size(), kMessages);
+  const double intervals = static_cast<double>(machine().now() - begin) / kInterval;
+  from.function.inject("none");
+  return static_cast<double>(to.statistics().get<Out::np_cnp_sent_low>()) / intervals;
+}
+
+TEST_F(CcRoce, TheIntervalOfCnpsIsThePortsUnlessEachFlowHasItsOwn) {
+  const double of_port = cnps_of_two_flows(a, b);
+  EXPECT_LE(of_port, 1.05);
+  EXPECT_GE(of_port, 0.7);
+  Host e(4), f(5);
+  const double of_flows = cnps_of_two_flows(e, f);
+  EXPECT_LE(of_flows, 2.1);
+  EXPECT_GE(of_flows, 1.4);
 }
 
 TEST_F(CcRoce, OffIsOff) {
