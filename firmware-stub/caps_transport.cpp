@@ -25,6 +25,7 @@ void fill_general_transport(const Options& options, std::uint8_t* c) {
     prm::set<g::log_max_dci_errored_streams>(c, kLogDciErroredStreams);
   }
   prm::set<g::block_lb_mc>(c, 1);
+  prm::set<g::set_deth_sqpn>(c, 1);
   prm::set<g::hca_cap_2>(c, 1);
   prm::set<prm::cap_rts2rts_qp_udp_sport>(c, options.link == Link::kEthernet ? 1 : 0);
 }

@@ -16,7 +16,7 @@
   X(kNoGroup,    8, "its multicast group has no members here")                                      \
   X(kOpcode,     9, "its BTH opcode is unknown")                                                    \
   X(kMalformed, 10, "lengths or versions in it do not fit")                                         \
-  X(kNoAddress, 11, "its LID, MAC or IP address is not ours, and no flow rule takes it")            \
+  X(kNoAddress, 11, "its LID, GID, MAC or IP address is not ours, and no flow rule takes it")       \
   X(kLoopback,  12, "the TIR blocks frames of its own transport domain")                            \
   X(kNoBuffer,  13, "there is no receive WQE")                                                      \
   X(kRule,      14, "a flow rule drops it")                                                         \

@@ -419,6 +419,7 @@ EthRq::EthRq(Device& device, const Pd& pd, Cq& cq, const RqOptions& o)
   in.set<C::vsd>(o.keep_vlan);
   in.set<C::scatter_fcs>(o.scatter_fcs);
   in.set<C::flush_in_error_en>(o.flush_in_error);
+  in.set<C::rlky>(o.reserved_lkey);
   in.set<C::user_index>(o.user_index);
   in.set<C::cqn>(cq.cqn());
   in.set<C::counter_set_id>(o.counter_set);

@@ -193,6 +193,7 @@ struct RqOptions {
   unsigned type = 1;        // wq_type: 1 cyclic, 2 linked list striding, 3 cyclic striding
   unsigned log_strides = 9, log_stride_size = 6;
   bool two_byte_shift = false, keep_vlan = true, scatter_fcs = false, flush_in_error = true;
+  bool reserved_lkey = false;  // rqc.rlky
   std::uint32_t counter_set = 0, user_index = 0xffffff;
   RingLayout ring;
   // Headers apart from data (SHAMPO), of type 2. Logarithms: entries of the headers' buffer, bytes of an

@@ -76,6 +76,8 @@ Qp::Qp(Device& device, const Pd& pd, Cq& send_cq, Cq& recv_cq, const QpOptions& 
   if (o.type == QpType::kXrc) in.set<C::xrcd>(o.xrcd);
   in.set<C::uar_page>(device.uar());
   in.set<C::fre>(o.fast_registers);
+  in.set<C::rlky>(o.reserved_lkey);
+  in.set<C::deth_sqpn>(o.source_qpn);
   in.set<C::user_index>(o.user_index);
   in.set<C::cs_req>(o.cs_req);
   in.set<C::cs_res>(o.cs_res);

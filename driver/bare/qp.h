@@ -38,6 +38,8 @@ struct QpOptions {
   std::uint32_t counter_set = 0;
   std::uint32_t xrcd = 0;                             // XRC
   std::uint8_t cs_req = 0, cs_res = 0;                // as in qpc
+  std::uint32_t source_qpn = 0;                       // qpc.deth_sqpn
+  bool reserved_lkey = false;                         // qpc.rlky
   bool fast_registers = true;                         // qpc.fre, as the kernel sets it for its QPs
   unsigned log_streams = 0, log_errored_streams = 0;  // DCI
   RingLayout ring;

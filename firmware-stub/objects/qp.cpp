@@ -127,7 +127,8 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   const std::uint32_t st = cmd.get<C::st>();
   if (!type_offered(caps, cmd, st)) return Syndrome::kQpType;
   type = static_cast<QpType>(st);
-  if (wants_feature(cmd) || !scatter_offered(caps, cmd) || !streams_offered(caps, cmd, dci()) ||
+  if (wants_feature(cmd) || !source_qp_offered(cmd, type, cmd.get<C::deth_sqpn>()) ||
+      !scatter_offered(caps, cmd) || !streams_offered(caps, cmd, dci()) ||
       !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()) ||
       !free_running(static_cast<std::uint32_t>(cmd.get<C::ts_format>())))
     return Syndrome::kQpFeature;
@@ -201,9 +202,10 @@ void Request::fill(const Command& cmd, Qp& qp) {
   qp.dbr_addr = dbr;
   qp.user_index = cmd.get<C::user_index>();
   qp.uar_page = cmd.get<C::uar_page>();
-  qp.reserved_lkey = cmd.get<C::rlky>() != 0;
+  qp.reserved_lkey = cmd.uid == 0 && cmd.get<C::rlky>() != 0;
   qp.fast_registers = cmd.uid == 0 && cmd.get<C::fre>() != 0;
   qp.rendezvous = rendezvous;
+  qp.sends_as_qp1 = cmd.get<C::deth_sqpn>() != 0;
   qp.log_dci_errored = static_cast<std::uint8_t>(cmd.get<C::log_num_dci_errored_streams>());
   qp.affinity.port = static_cast<std::uint8_t>(cmd.get<C::lag_tx_port_affinity>());
   qp.block_own_multicast = cmd.get<C::block_lb_mc>() != 0;

@@ -38,6 +38,11 @@ enum : std::uint32_t {
 
 inline bool is_special(QpType t) { return t == QpType::kQp0 || t == QpType::kQp1; }
 inline bool is_datagram(QpType t) { return t == QpType::kUd || is_special(t); }
+// qpc.deth_sqpn: the source QP that datagrams name. QP1 alone, of a queue that the kernel has for GSI's MADs
+// with another P_Key or port than QP1's.
+inline bool source_qp_offered(const Command& cmd, QpType type, std::uint32_t sqpn) {
+  return sqpn == 0 || (sqpn == 1 && type == QpType::kUd && cmd.uid == 0);
+}
 // With one remote end, named by INIT2RTR.
 inline bool is_connected(QpType t) { return t == QpType::kRc || t == QpType::kXrc || t == QpType::kUc; }
 

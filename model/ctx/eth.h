@@ -96,6 +96,7 @@ struct Rq {
   bool use_rmp = false;        // rqc.mem_rq_type 1: WQEs come from an RMP (Srq)
   std::uint32_t rmpn = 0;
   std::uint32_t cqn = 0, pd = 0;
+  bool reserved_lkey = false;  // rqc.rlky, of the kernel's queues: its WQEs may use kReservedKey
   std::uint32_t user_index = 0xffffff;
   std::uint8_t counter_set = 0;
   GuestRing ring;
@@ -129,6 +130,7 @@ struct Rq {
                   counter_set, ring, log_size, log_stride, dbr_addr, log_strides, log_stride_size,
                   two_byte_shift, split, producer, consumer, head, wqe, ahead, next_stride, epoch);
     HCASIM_FIELDS_SINCE(15, a, flush_in_error);
+    HCASIM_FIELDS_SINCE(21, a, reserved_lkey);
     if constexpr (Archive::kLoads) {
       a.check(ahead.fits(log_stride), "what was read ahead has no bytes");
       a.check(log_strides <= kMaxLogStrides && log_stride_size <= kMaxLogStrideSize,

@@ -185,7 +185,7 @@ struct Qp {
   bool rre = false, rwe = false, rae = false;   // remote read, write, atomic enabled
   std::uint8_t atomic_mode = 0;
   std::uint32_t qkey = 0;
-  bool reserved_lkey = false;  // qpc.rlky
+  bool reserved_lkey = false;  // qpc.rlky, sqc.rlky, of the kernel's queues: WQEs may use kReservedKey
   std::uint8_t counter_set = 0;
   bool sq_signal_all = false;
   bool block_own_multicast = false;       // qpc.block_lb_mc
@@ -207,6 +207,7 @@ struct Qp {
   // qpc.fre, sqc.reg_umr, of the kernel's queues alone: its UMRs may change keys that translate by pages,
   // whose lists hold bus addresses. States before version 20 do not say.
   bool fast_registers = true;
+  bool sends_as_qp1 = false;  // UD: its datagrams name QP1 as their source (deth_sqpn)
 
   std::uint8_t log_dci_errored = 0;  // DCI: with how many failed streams it fails itself, log2
   // DC target: what a DCT has itself ...
@@ -249,7 +250,9 @@ struct Qp {
                   gives_headers, departures_cqn, draining, log_dci_errored, dc_key, dc_key_violations,
                   dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
     HCASIM_FIELDS_SINCE(20, a, fast_registers);
+    HCASIM_FIELDS_SINCE(21, a, sends_as_qp1);
     if constexpr (Archive::kLoads) {
+      if (a.version() < 21) reserved_lkey = false;  // it meant nothing, and was whoever's
       a.check(mtu >= 256 && mtu <= kMaxPayload && (mtu & (mtu - 1)) == 0, "there is no such path MTU");
       a.check(log_sra_max <= 7 && log_rra_max <= 7, "no QP has as many READs and atomics outstanding");
       a.check(sends_are_sound(), "a WQE of the send queue does not agree with itself");

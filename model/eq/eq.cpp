@@ -15,8 +15,9 @@ namespace {
 constexpr std::uint32_t kCiMask = 0xffffff;
 }
 
-EqUnit::EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunction<EqTable> tables)
-    : profile_(profile), dma_(dma), tracer_(tracer), tables_(std::move(tables)) {}
+EqUnit::EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunction<EqTable> tables,
+               PerFunction<InterruptPace> paces)
+    : profile_(profile), dma_(dma), tracer_(tracer), tables_(std::move(tables)), paces_(std::move(paces)) {}
 
 bool EqUnit::destroy(FunctionId f, std::uint32_t eqn) {
   if (!find(f, eqn)) return false;
@@ -51,13 +52,15 @@ DoorbellFate EqUnit::doorbell(Time t, FunctionId f, std::uint32_t eqn, std::uint
 }
 
 EqUnit::Fate EqUnit::fate(Time t, const Eq& eq) {
+  Fate own;
+  own.delay = paces_[eq.function].wait(eq.vector, t);
   Injector* injector = gate_.open(FaultType::kMsix);
-  if (!injector) return {};
+  if (!injector) return own;
   const FaultSpec* fault =
       injector->strike(FaultType::kMsix, t, {{FaultKey::kVector, eq.vector}, {FaultKey::kEqn, eq.eqn}},
                        {eq.function, eq.vector}, eq.eqn);
-  if (!fault) return {};
-  return {fault->action == FaultAction::kMsixLost, fault->time(FaultKey::kDelay)};
+  if (!fault) return own;
+  return {fault->action == FaultAction::kMsixLost, own.delay + fault->time(FaultKey::kDelay)};
 }
 
 Time EqUnit::raise(Time t, Eq& eq, Fate fate) {

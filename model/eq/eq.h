@@ -9,6 +9,7 @@
 
 #include "model/ctx/guest_ring.h"
 #include "model/doorbell.h"
+#include "model/eq/interrupt_pace.h"
 #include "model/fault/injector.h"
 #include "model/function/id.h"
 #include "model/function/number_table.h"
@@ -47,7 +48,8 @@ using EqTable = NumberTable<Eq, &Eq::eqn, 256>;
 // Writes events of all functions; each into EQs of its own.
 class EqUnit {
  public:
-  EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunction<EqTable> tables);
+  EqUnit(const Profile& profile, Dma& dma, traces::Tracer& tracer, PerFunction<EqTable> tables,
+         PerFunction<InterruptPace> paces);
 
   Eq* find(FunctionId f, std::uint32_t eqn) const { return tables_[f].find(eqn); }
   // After what has been posted to it has been written. False: there is none.
@@ -94,7 +96,7 @@ class EqUnit {
   }
 
  private:
-  // What faults make of an interrupt.
+  // What its vector's pace and faults make of an interrupt.
   struct Fate {
     bool lost = false;
     Time delay = 0;
@@ -106,6 +108,7 @@ class EqUnit {
   Dma& dma_;
   traces::Tracer& tracer_;
   const PerFunction<EqTable> tables_;
+  const PerFunction<InterruptPace> paces_;
   FaultGate gate_;
   Occupancy writer_;
   std::uint64_t overruns_ = 0, interrupts_ = 0;

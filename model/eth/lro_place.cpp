@@ -106,7 +106,7 @@ void EthRx::place(Time t, Rq& rq, const LroSession& s, std::size_t from, std::si
     trace_taken(t, rq, *segment.packet);
     const std::uint32_t bytes = i == from ? first.tcp.data + tcp.len : tcp.len;
     const MoveResult m = i == from ? scatter(t, rq, rq.wqe.sges, at, a, strip, bytes)
-                                   : mover_.scatter(t, {WriteOwner::kRq, rq.function, rq.rqn}, rq.wqe.pd,
+                                   : mover_.scatter(t, {WriteOwner::kRq, rq.function, rq.rqn}, key_user(rq),
                                                     rq.wqe.sges, at, segment.packet, tcp.data, tcp.len, true);
     if (!m.ok()) return refused(t, rq, m, room.offset + len);
     trace_landed(m.at, rq, *segment.packet, bytes);

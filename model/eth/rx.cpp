@@ -272,14 +272,16 @@ bool EthRx::strips(const Rq& rq, const FrameHeaders& h) {
   return !rq.keep_vlan && h.tags != 0 && h.tpid[0] == kTpidCvlan;
 }
 
+KeyUser EthRx::key_user(const Rq& rq) { return {rq.wqe.pd, rq.rqn, rq.function, rq.reserved_lkey}; }
+
 MoveResult EthRx::scatter(Time t, Rq& rq, const std::vector<Sge>& to, std::uint64_t offset, const Arrival& a,
                           bool strip, std::uint32_t len) {
   const WriteOwner owner{WriteOwner::kRq, rq.function, rq.rqn};
-  if (!strip) return mover_.scatter(t, owner, rq.wqe.pd, to, offset, *a.packet, 0, len, true);
-  const MoveResult m = mover_.scatter(t, owner, rq.wqe.pd, to, offset, *a.packet, 0, kMacs, true);
+  if (!strip) return mover_.scatter(t, owner, key_user(rq), to, offset, *a.packet, 0, len, true);
+  const MoveResult m = mover_.scatter(t, owner, key_user(rq), to, offset, *a.packet, 0, kMacs, true);
   if (!m.ok()) return m;
   const std::uint32_t rest = kMacs + kVlanTag;
-  return mover_.scatter(t, owner, rq.wqe.pd, to, offset + kMacs, *a.packet, rest, len - rest, true);
+  return mover_.scatter(t, owner, key_user(rq), to, offset + kMacs, *a.packet, rest, len - rest, true);
 }
 
 // As it stood behind the frame on the cable (IEEE 802.3 3.2.9), low byte first; check_sum covers it.
@@ -289,8 +291,8 @@ MoveResult EthRx::scatter_fcs(Time t, Rq& rq, std::uint64_t offset, const Arriva
   for (unsigned i = 0; i < kFcs; ++i) bytes->data()[i] = static_cast<std::uint8_t>(crc >> 8 * i);
   f.check_sum = ones_sum(bytes->data(), kFcs);
   if ((*a.packet)->frame_len & 1) f.check_sum = swap16(f.check_sum);
-  return mover_.scatter(t, {WriteOwner::kRq, rq.function, rq.rqn}, rq.wqe.pd, rq.wqe.sges, offset, bytes, 0,
-                        kFcs, true);
+  return mover_.scatter(t, {WriteOwner::kRq, rq.function, rq.rqn}, key_user(rq), rq.wqe.sges, offset, bytes,
+                        0, kFcs, true);
 }
 
 // Checksums of the whole frame in one pass: what lies before the L4 part, that, and the padding.

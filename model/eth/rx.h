@@ -124,6 +124,8 @@ class EthRx : public sc_core::sc_module {
   void sum_up(Arrival& a) const;
   void drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason);
   static bool strips(const Rq& rq, const FrameHeaders& h);
+  // Who asks for the memory of the queue's WQE.
+  static KeyUser key_user(const Rq& rq);
   // Writes the frame's first `len` bytes at `offset` of the list, without its VLAN tag if strip.
   MoveResult scatter(Time t, Rq& rq, const std::vector<Sge>& to, std::uint64_t offset, const Arrival& a,
                      bool strip, std::uint32_t len);

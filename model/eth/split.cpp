@@ -184,7 +184,7 @@ void EthRx::take_split(Time t, Rq& rq, Arrival& a) {
         {std::uint64_t{entry} << split.log_entry_size, split.mkey, 1u << split.log_entry_size}};
     m = scatter(t, rq, header, 0, a, strip, begin);
     if (m.ok() && data != 0)
-      m = mover_.scatter(t, owner, rq.wqe.pd, rq.wqe.sges, split.cursor, *a.packet, begin, data, true);
+      m = mover_.scatter(t, owner, key_user(rq), rq.wqe.sges, split.cursor, *a.packet, begin, data, true);
   }
   if (!m.ok()) return refused(t, rq, m, split.cursor + data);
   trace_landed(m.at, rq, p, len);

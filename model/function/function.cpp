@@ -37,6 +37,7 @@ void Function::drop_objects() {
   qps_.clear();
   cqs_.clear();
   eqs_.clear();
+  interrupt_pace_.clear();
   mkeys_.clear();
   psvs_.clear();
   memic_.clear();

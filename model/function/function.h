@@ -60,6 +60,7 @@ class Function {
   QpTable& qps() { return qps_; }  // and SRQs
   CqTable& cqs() { return cqs_; }
   EqTable& eqs() { return eqs_; }
+  InterruptPace& interrupt_pace() { return interrupt_pace_; }
   MkeyTable& mkeys() { return mkeys_; }
   PsvTable& psvs() { return psvs_; }
   EthTable& eth() { return eth_; }
@@ -100,6 +101,7 @@ class Function {
     HCASIM_FIELDS(a, addresses, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_, q_counters_,
                   qos_, flows_, sw_steering_, steering_, uars_, memic_);
     HCASIM_FIELDS_SINCE(7, a, psp_);
+    HCASIM_FIELDS_SINCE(21, a, interrupt_pace_);
     if constexpr (Archive::kLoads)
       for (auto& [number, rq] : eth_.rqs) rq.function = id_;
   }
@@ -109,6 +111,7 @@ class Function {
     HCASIM_FIELDS(a, health_, vport_, qps_, cqs_, eqs_, mkeys_, psvs_, eth_, deks_, ipsec_, macsec_,
                   q_counters_, qos_, flows_, sw_steering_, steering_, uars_, memic_, gateway_, bad_accesses_);
     HCASIM_FIELDS_SINCE(7, a, psp_);
+    HCASIM_FIELDS_SINCE(21, a, interrupt_pace_);
     if constexpr (Archive::kLoads)
       for (auto& [number, rq] : eth_.rqs) rq.function = id_;
   }
@@ -123,6 +126,7 @@ class Function {
   QpTable qps_;
   CqTable cqs_;
   EqTable eqs_;
+  InterruptPace interrupt_pace_;
   MkeyTable mkeys_;
   PsvTable psvs_;
   EthTable eth_;

@@ -6,6 +6,7 @@
 #include "model/eth/headers.h"
 #include "model/state/state.h"
 #include "model/steer/actions.h"
+#include "prm/field.h"
 
 namespace hcasim {
 
@@ -19,6 +20,12 @@ bool Vport::pkey_valid(std::uint16_t pkey) const {
 
 bool Vport::has_gid(const Gid& gid) const {
   return gid != Gid{} && std::find(gids.begin(), gids.end(), gid) != gids.end();
+}
+
+bool Vport::takes_gid(const Gid& gid) const {
+  constexpr std::uint64_t kDefaultPrefix = 0xfe80000000000000;
+  if (has_gid(gid)) return true;
+  return guid != 0 && prm::load64(gid.data()) == kDefaultPrefix && prm::load64(gid.data() + 8) == guid;
 }
 
 const RoceAddress& Vport::roce_address(unsigned index) const {

@@ -65,6 +65,9 @@ class Vport {
 
   bool pkey_valid(std::uint16_t pkey) const;  // IBTA 10.9: base keys equal, at least one of both full member
   bool has_gid(const Gid& gid) const;         // one that is in use
+  // Where packets to this GID go: one of the table, or the port's GUID behind the default prefix, whatever
+  // its subnet's is (IBTA 4.1.1).
+  bool takes_gid(const Gid& gid) const;
 
   // Ethernet.
   Mac mac{};                                       // nic_vport_context.permanent_address

@@ -453,7 +453,7 @@ Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   p->solicited = wqe.solicited;
   // IBTA 10.2.5: a Q_Key with its high bit set means the QP's own.
   p->qkey = av.qkey & 0x80000000u ? qp.qkey : static_cast<std::uint32_t>(av.qkey);
-  p->src_qpn = qp.type == QpType::kQp1 ? 1 : qp.type == QpType::kQp0 ? 0 : qp.qpn;
+  p->src_qpn = qp.type == QpType::kQp1 || qp.sends_as_qp1 ? 1 : qp.type == QpType::kQp0 ? 0 : qp.qpn;
   p->payload_len = static_cast<std::uint32_t>(wqe.length);
   ++pace.packets;
   Time ready = std::max(pace.engine, pace.ready);

@@ -108,6 +108,9 @@ TransportVerdict Classifier::transport(FunctionId f, const Packet& p) const {
     v.to = TransportVerdict::To::kMulticast;
     return v;
   }
+  // IBTA 9.6.1.2: a GRH names its destination. Management's may have an address that everybody has.
+  if (p.kind == PacketKind::kIb && p.has_grh && p.dest_qpn > 1 && !blocks_.vports[f].takes_gid(p.dgid))
+    return drop(f, DropReason::kNoAddress);
   Qp* qp = blocks_.steering[f].unicast(p.dest_qpn);
   v = qp ? verdict(*qp, p, traits.request) : drop(f, DropReason::kNoQp);
   v.management = p.dest_qpn <= 1;

@@ -21,9 +21,11 @@ namespace hcasim {
 enum class AccessMode : std::uint8_t { kPa = 0, kMtt = 1, kKlm = 2, kKsm = 3, kSwIcm = 4, kMemic = 5 };
 
 // Keys that no driver gets for itself (query_special_contexts_out): one that discards what is written and
-// reads as zeros, local only and of any PD; one that is no memory, for the holes of a list; and, in a KLM
-// list, the head of a strided block.
-constexpr std::uint32_t kDumpFillKey = 0x200, kNullKey = 0x300, kRepeatKey = 0x400;
+// reads as zeros, local only and of any PD; one that is no memory, for the holes of a list; in a KLM list,
+// the head of a strided block; and one of all memory by bus addresses, for the local data of queues that may
+// use it (qpc.rlky).
+constexpr std::uint32_t kDumpFillKey = 0x200, kNullKey = 0x300, kRepeatKey = 0x400, kReservedKey = 0x500;
+constexpr std::uint32_t kFirstKey = 0x2000;  // drivers' own are not below
 constexpr std::uint32_t kAnyQp = 0xffffff;
 
 struct AccessRights {
@@ -107,6 +109,7 @@ constexpr std::uint32_t kAnyPd = 0xffffffff;
 struct KeyUser {
   std::uint32_t pd, qpn;
   FunctionId function;
+  bool reserved_key = false;  // may use kReservedKey
 };
 
 // The keys of a function.

@@ -104,10 +104,19 @@ Access Tpt::behind(Access access) {
   }
 }
 
+namespace {
+bool reserved_key_of(const KeyUser& user, std::uint32_t wire_key) {
+  return wire_key == kReservedKey && user.reserved_key;
+}
+}  // namespace
+
 TptStatus Tpt::check(std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
                      std::uint64_t len) const {
   if (len == 0) return TptStatus::kOk;
-  if (wire_key == kDumpFillKey) return is_local(access) ? TptStatus::kOk : TptStatus::kNoRight;
+  if (__builtin_expect(wire_key < kFirstKey, 0)) {
+    if (wire_key != kDumpFillKey && !reserved_key_of(user, wire_key)) return TptStatus::kBadKey;
+    return is_local(access) ? TptStatus::kOk : TptStatus::kNoRight;
+  }
   const Mkey* mkey = find(user.function, wire_key >> 8);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;
   if (mkey->signature && mkey->signature->active()) {
@@ -195,9 +204,12 @@ void Tpt::list_line(Walk& w, std::uint64_t id) {
 }
 
 TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth) {
-  if (wire_key == kDumpFillKey) {
+  if (__builtin_expect(wire_key < kFirstKey, 0)) {
+    const bool reserved = depth == 0 && reserved_key_of(w.user, wire_key);
+    if (wire_key != kDumpFillKey && !reserved) return TptStatus::kBadKey;
     if (depth == 0 && !is_local(w.access)) return TptStatus::kNoRight;
-    return append(w, 0, len, Space::kSink) ? TptStatus::kOk : TptStatus::kBadList;
+    const bool fits = reserved ? append(w, va, len) : append(w, 0, len, Space::kSink);
+    return fits ? TptStatus::kOk : TptStatus::kBadList;
   }
   const Mkey* mkey = w.keys.find(wire_key >> 8);
   if (!mkey || mkey->free || mkey->key != (wire_key & 0xff)) return TptStatus::kBadKey;

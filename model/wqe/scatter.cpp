@@ -40,8 +40,9 @@ MoveResult Mover::gather(Time t, const Qp& qp, const std::vector<Sge>& sges, std
           return gather_signed(r, *key, sge.lkey, {{qp.pd, qp.qpn, qp.function}, Access::kLocalRead},
                                sge.addr + skip, n, dst + at);
         fragments_.clear();
-        const Translation tr = tpt_.translate(t, sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function},
-                                              Access::kLocalRead, sge.addr + skip, n, fragments_);
+        const Translation tr =
+            tpt_.translate(t, sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function, qp.reserved_lkey},
+                           Access::kLocalRead, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
         r.addressed = std::max(r.addressed, tr.ready);
@@ -77,7 +78,7 @@ bool Mover::gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>&
     if (sge.len - offset < packet.payload_len || tpt_.signed_key(qp.function, sge.lkey)) return false;
     fragments_.clear();
     const Translation tr =
-        tpt_.translate(t, sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function}, Access::kLocalRead,
+        tpt_.translate(t, sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function, qp.reserved_lkey}, Access::kLocalRead,
                        sge.addr + offset, packet.payload_len, fragments_);
     if (tr.status != TptStatus::kOk || fragments_.size() != 1 || fragments_.front().space != Space::kHost)
       return false;
@@ -90,10 +91,11 @@ bool Mover::gather_run(Time t, Time apart, const Qp& qp, const std::vector<Sge>&
 MoveResult Mover::scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
                           std::uint64_t offset, const PacketRef& packet, std::uint32_t from,
                           std::uint32_t len, bool group) {
-  return scatter(t, qp_owner(qp), pd, sges, offset, packet, from, len, group);
+  return scatter(t, qp_owner(qp), KeyUser{pd, qp.qpn, qp.function, qp.reserved_lkey}, sges, offset, packet,
+                 from, len, group);
 }
 
-MoveResult Mover::scatter(Time t, WriteOwner owner, std::uint32_t pd, const std::vector<Sge>& sges,
+MoveResult Mover::scatter(Time t, WriteOwner owner, const KeyUser& user, const std::vector<Sge>& sges,
                           std::uint64_t offset, const PacketRef& packet, std::uint32_t from,
                           std::uint32_t len, bool group) {
   MoveResult r;
@@ -101,12 +103,12 @@ MoveResult Mover::scatter(Time t, WriteOwner owner, std::uint32_t pd, const std:
   const std::uint32_t done = each_piece(
       sges, offset, len, [&](const Sge& sge, std::uint64_t skip, std::uint32_t n, std::uint32_t at) {
         if (Mkey* key = tpt_.signed_key(owner.function, sge.lkey))
-          return scatter_signed(r, *key, sge.lkey, {{pd, owner.number, owner.function}, Access::kLocalWrite},
-                                sge.addr + skip, packet->data() + from + at, n, owner, group);
+          return scatter_signed(r, *key, sge.lkey, {user, Access::kLocalWrite}, sge.addr + skip,
+                                packet->data() + from + at, n, owner, group);
         fragments_.clear();
         const Time here = packet->packets == 1 ? t : packet->at[(from + at) / packet->unit];
-        const Translation tr = tpt_.translate(here, sge.lkey, KeyUser{pd, owner.number, owner.function},
-                                              Access::kLocalWrite, sge.addr + skip, n, fragments_);
+        const Translation tr =
+            tpt_.translate(here, sge.lkey, user, Access::kLocalWrite, sge.addr + skip, n, fragments_);
         r.status = tr.status;
         if (!r.ok()) return false;
         r.at = std::max(r.at, write(here, tr, packet, from + at, owner, group));
@@ -175,7 +177,8 @@ MoveResult Mover::read_remote(Time t, const Qp& qp, std::uint32_t pd, std::uint3
 
 TptStatus Mover::check(const Qp& qp, const std::vector<Sge>& sges, Access access) {
   for (const Sge& sge : sges) {
-    const TptStatus s = tpt_.check(sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function}, access, sge.addr, sge.len);
+    const TptStatus s = tpt_.check(sge.lkey, KeyUser{qp.pd, qp.qpn, qp.function, qp.reserved_lkey}, access,
+                                   sge.addr, sge.len);
     if (s != TptStatus::kOk) return s;
   }
   return TptStatus::kOk;

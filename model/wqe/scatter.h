@@ -48,8 +48,8 @@ class Mover {
   MoveResult scatter(Time t, const Qp& qp, std::uint32_t pd, const std::vector<Sge>& sges,
                      std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
                      bool group);
-  // The same for a queue that is no QP: owner.number is checked against the key's QP.
-  MoveResult scatter(Time t, WriteOwner owner, std::uint32_t pd, const std::vector<Sge>& sges,
+  // The same for a queue that is no QP.
+  MoveResult scatter(Time t, WriteOwner owner, const KeyUser& user, const std::vector<Sge>& sges,
                      std::uint64_t offset, const PacketRef& packet, std::uint32_t from, std::uint32_t len,
                      bool group);
   // The same against one remote key (RDMA WRITE and READ at the responder); `pd`: XRC takes the SRQ's.

@@ -301,6 +301,33 @@ TEST_F(SpecialKeys, DumpFillTakesAllAndGivesZeros) {
   expect_refused(p, dump, 0);
 }
 
+// All memory by its bus addresses, for queues that may use it.
+TEST_F(SpecialKeys, TheReservedKeyIsOfQueuesThatMayUseIt) {
+  breaks({"mr-key", "rkey-unknown"});
+  Pair p(dev());
+  const std::uint32_t reserved = key<prm::query_special_contexts_out::resd_lkey>();
+  ASSERT_NE(reserved, 0u);
+  QpOptions o;
+  o.reserved_lkey = true;
+  Qp a(dev(), p.pd, p.acq, p.acq, o), b(dev(), p.pd, p.bcq, p.bcq, o);
+  QpAttr to_a, to_b;
+  to_a.remote_qpn = a.qpn();
+  to_b.remote_qpn = b.qpn();
+  a.connect(to_b);
+  b.connect(to_a);
+  p.fill(6);
+  b.post_recv({{p.bmem.bus(64), reserved, 3000}});
+  SendWr w;
+  w.sges = {{p.amem.bus(64), reserved, 3000}};
+  expect_good(p.acq, a.post(w));
+  EXPECT_FALSE(p.bcq.wait_one().error());
+  EXPECT_TRUE(p.same(64, 3000));
+  // Nobody reaches it from afar, and other queues not at all.
+  expect_refused(p, reserved, p.bmem.bus());
+  p.a.post(w);
+  expect_error(p.acq.wait_one(), prm::CqeSyndrome::kLocalProt);
+}
+
 TEST_F(SpecialKeys, NullIsNoMemory) {
   breaks({"mr-key", "rkey-unknown"});
   Pair p(dev());

@@ -2,6 +2,7 @@
 // Shared receive queues, and UD as the drivers' management QPs use it.
 #include <cstring>
 
+#include "driver/bare/devx.h"
 #include "fixture.h"
 
 namespace hcasim::bare {
@@ -335,6 +336,50 @@ TEST_F(Ud, LongerThanThePortMtuIsALocalError) {
   w.av.qpn = u.b.qpn();
   u.a.post(w);
   expect_error(p.acq.wait_one(), prm::CqeSyndrome::kLocalLength);
+}
+
+// As the kernel has QPs for management datagrams with other P_Keys than QP1's (mlx5_ib gsi.c).
+TEST_F(Ud, SendsInTheNameOfQp1) {
+  Pair p(dev());
+  QpOptions o;
+  o.type = QpType::kUd;
+  o.source_qpn = 1;
+  Pairs u(dev(), p);
+  Qp tx(dev(), p.pd, p.acq, p.acq, o);
+  tx.connect(QpAttr{});
+  u.b.post_recv({p.bsge(0, 4096)});
+  SendWr w;
+  w.sges = {p.asge(40, 100)};
+  w.av.qpn = u.b.qpn();
+  expect_good(p.acq, tx.post(w));
+  EXPECT_EQ(p.bcq.wait_one().flags_rqpn & 0xffffff, 1u);
+}
+
+TEST_F(Ud, NobodyElseSendsInTheNameOfQp1) {
+  breaks({"cap-not-offered"});
+  Pair p(dev());
+  const auto tried = [&](const Pd& pd, Cq& cq, QpType type, std::uint32_t source) {
+    QpOptions o;
+    o.type = type;
+    o.source_qpn = source;
+    try {
+      const Qp qp(dev(), pd, cq, cq, o);
+      return true;
+    } catch (const BareError&) {
+      return false;
+    }
+  };
+  EXPECT_FALSE(tried(p.pd, p.acq, QpType::kUd, 2));
+  EXPECT_FALSE(tried(p.pd, p.acq, QpType::kRc, 1));
+  {
+    Uctx user(dev());
+    const Uctx::As as(dev(), user);
+    const Pd pd(dev());
+    Cq cq(dev());
+    EXPECT_TRUE(tried(pd, cq, QpType::kUd, 0));
+    EXPECT_FALSE(tried(pd, cq, QpType::kUd, 1));
+  }
+  EXPECT_TRUE(tried(p.pd, p.acq, QpType::kUd, 1));
 }
 
 TEST_F(Ud, GsiQpTakesPacketsForQpn1) {

@@ -28,7 +28,7 @@ Bench::Bench()
       dma("dma", profile, host, tracer, faults),
       dma_few_tags("dma_few_tags", few_tags, host, tracer, faults),
       dma_behind_iommu("dma_behind_iommu", behind_iommu, host, tracer, faults),
-      eqs(profile, dma, tracer, eq_table),
+      eqs(profile, dma, tracer, eq_table, interrupt_pace),
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults, cq_table),
       port("port", profile, tracer, faults, vports),
       queue(

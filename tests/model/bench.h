@@ -82,6 +82,7 @@ struct Bench {
   TwoFunctions two{profile, tracer, faults};
   ContextFetch contexts{profile, [this](Time t, unsigned bytes) { return dma.context_read(t, bytes); }};
   EqTable eq_table;
+  InterruptPace interrupt_pace;
   CqTable cq_table;
   EqUnit eqs;
   CqUnit cqs;

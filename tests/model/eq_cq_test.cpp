@@ -100,6 +100,25 @@ TEST_F(EventTest, ArmingWithEqesWaitingFiresAtOnce) {
   EXPECT_TRUE(eq->armed);
 }
 
+TEST_F(EventTest, AVectorKeepsItsLeastTimeBetweenInterrupts) {
+  constexpr Time kLeast = from_ns(10'000);
+  b.interrupt_pace.set(kVector, kLeast);
+  std::vector<Time> came;
+  for (unsigned i = 0; i < 3; ++i) {
+    b.eqs.doorbell(sim_now(), 0, kEqn, i, true, 0);
+    b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
+    for (unsigned ns = 0; interrupts() == i && ns < 30'000; ns += 10) b.run_ns(10);
+    came.push_back(sim_now());
+  }
+  EXPECT_NEAR(static_cast<double>(came[1] - came[0]), static_cast<double>(kLeast), from_ns(20));
+  EXPECT_NEAR(static_cast<double>(came[2] - came[1]), static_cast<double>(kLeast), from_ns(20));
+  b.interrupt_pace.set(kVector, 0);
+  b.eqs.doorbell(sim_now(), 0, kEqn, 3, true, 0);
+  b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
+  settle();
+  EXPECT_EQ(interrupts(), 4u);
+}
+
 TEST_F(EventTest, AFullEqIsNotOverwritten) {
   for (int i = 0; i < 9; ++i) b.eqs.to_eq(sim_now(), 0, kEqn, 0x0a, 0, nullptr, 0);
   settle();

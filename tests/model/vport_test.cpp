@@ -211,6 +211,31 @@ TEST_F(Classifying, AGidOfTheOtherFunctionIsNotTakenForThisMac) {
   EXPECT_EQ(v.reason, DropReason::kNoAddress);
 }
 
+TEST_F(Classifying, OnInfiniBandAGrhNamesAGidOfTheFunction) {
+  a.guid = 0x0123456789abcdef;
+  a.gids[0] = Gid{0xfe, 0xc0, 0, 0, 0, 0, 0, 9, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};
+  a.pkeys[0] = 0xffff;
+  Packet p;
+  p.kind = PacketKind::kIb;
+  p.opcode = 0x04;  // RC SEND only
+  p.pkey = 0xffff;
+  p.dest_qpn = kQpn;
+  const auto reason = [&] {
+    const TransportVerdict v = classifier.transport(0, p);
+    return v.to == TransportVerdict::To::kDrop ? v.reason : DropReason{};
+  };
+  EXPECT_EQ(reason(), DropReason{}) << "there is none";
+  p.has_grh = true;
+  p.dgid = a.gids[0];
+  EXPECT_EQ(reason(), DropReason{});
+  p.dgid[1] = 0x80, p.dgid[7] = 0;
+  EXPECT_EQ(reason(), DropReason{}) << "the default prefix";
+  p.dgid[15] ^= 1;
+  EXPECT_EQ(reason(), DropReason::kNoAddress);
+  p.dgid = Gid{};
+  EXPECT_EQ(reason(), DropReason::kNoAddress);
+}
+
 TEST_F(Classifying, DropsAreTheFunctionsToo) {
   Packet p = roce(kMac1);
   p.dest_qpn = 0x999;

@@ -12,7 +12,7 @@ BlockRig::BlockRig()
       tx(profile, tracer),
       rx({profile, tracer, dma}),
       gate({profile, tracer, contexts, faults, both_qps(), both(idle_health, health)}),
-      eqs(profile, dma, tracer, both(idle_eqs, eq_table)),
+      eqs(profile, dma, tracer, both(idle_eqs, eq_table), both(idle_pace, interrupt_pace)),
       cqs("cqs", profile, dma, contexts, eqs, tracer, faults, both(idle_cqs, cq_table)),
       tpt(profile, contexts, both(idle_keys, keys), both(idle_psvs, psvs)),
       page_faults({tracer, both_qps(), eqs}),

@@ -126,6 +126,7 @@ struct BlockRig {
   Injector injector;
   QpTable idle_qps{0}, qps{kFunction};
   EqTable idle_eqs{0}, eq_table{kFunction};
+  InterruptPace idle_pace, interrupt_pace;
   CqTable idle_cqs{0}, cq_table{kFunction};
   MkeyTable idle_keys{0}, keys{kFunction};
   PsvTable idle_psvs, psvs;
