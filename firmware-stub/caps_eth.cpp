@@ -101,7 +101,6 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<prm::cap_flow_counters_dump>(c, 1);
   put<g::max_flow_counter_15_0>(c, kFlowCounters & 0xffff);
   put<g::max_flow_counter_31_16>(c, kFlowCounters >> 16);
-  put<g::mcam_reg>(c, 1);
   put<g::pcam_reg>(c, 1);
   put<g::modify_rq_counter_set_id>(c, 1);
   put<g::nic_receive_steering_discard>(c, 1);

@@ -6,6 +6,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/ib_link.h"
 #include "firmware-stub/mad_agent.h"
 #include "firmware-stub/mad_formats.h"
 #include "prm/eqe.h"
@@ -18,23 +19,14 @@ constexpr unsigned kPkeysPerBlock = 32, kGuidsPerBlock = 8;
 constexpr std::uint32_t kIgnoreKey = 1;              // MAD_IFC, op_mod
 constexpr std::uint32_t kExtendedSpeeds = 1u << 31;  // PortInfo, attribute modifier
 
-// PTYS encodings to those of PortInfo.
-std::uint8_t width_code(unsigned ptys) {
-  switch (ptys) {
-    case 0x1:
-      return 1;  // 1X
-    case 0x2:
-      return 16;  // 2X
-    case 0x8:
-      return 4;  // 8X
-    case 0x10:
-      return 8;  // 12X
-    default:
-      return 2;  // 4X
-  }
+// PTYS encodings to those of PortInfo, bit by bit.
+std::uint8_t width_codes(unsigned ptys) {
+  return static_cast<std::uint8_t>(((ptys & kIb1x) != 0 ? 1 : 0) | ((ptys & kIb4x) != 0 ? 2 : 0) |
+                                   ((ptys & kIb8x) != 0 ? 4 : 0) | ((ptys & kIb12x) != 0 ? 8 : 0) |
+                                   ((ptys & kIb2x) != 0 ? 16 : 0));
 }
-std::uint8_t base_speed(unsigned ptys) { return ptys >= 4 ? 4 : static_cast<std::uint8_t>(ptys); }
-std::uint8_t ext_speed(unsigned ptys) { return ptys < 0x10 ? 0 : static_cast<std::uint8_t>(ptys >> 4); }
+std::uint8_t base_speeds(unsigned ptys) { return ptys & 7; }
+std::uint8_t ext_speeds(unsigned ptys) { return static_cast<std::uint8_t>(ptys >> 4); }
 
 // PortInfo: VLCap, OperationalVLs; 1: VL0, 2: VL0-1, 3: VL0-3, 4: VL0-7, 5: VL0-14.
 constexpr std::uint8_t lanes_code(unsigned lanes) {
@@ -84,14 +76,19 @@ T capped(std::uint64_t v) {
   return static_cast<T>(std::min<std::uint64_t>(v, static_cast<T>(~T{0})));
 }
 
-// What the port does, as PortInfo has it.
-struct LinkCan {
+// What the port does and could do, as PortInfo has it.
+struct LinkWords {
   std::uint8_t width, speed, ext_speed;
 };
-LinkCan link_can(Firmware& fw) {
-  const Profile::Port& profile = fw.device().profile().port;
-  const unsigned speed = fw.options().generation->ib_speed(profile.ib_link_speed);
-  return {width_code(profile.ib_link_width), base_speed(speed), ext_speed(speed)};
+IbLink ib_link_of(Firmware& fw) { return {fw.device().profile().port, *fw.options().generation}; }
+LinkWords supported(const IbLink& link) {
+  return {width_codes(link.widths), base_speeds(link.speeds), ext_speeds(link.speeds)};
+}
+// Of an extended speed the plain one is the fastest that there is.
+LinkWords active(const IbLink& link) {
+  constexpr std::uint8_t kQdr = 4;
+  const std::uint8_t speed = base_speeds(link.speed);
+  return {width_codes(link.width), speed != 0 ? speed : kQdr, ext_speeds(link.speed)};
 }
 
 // Enabled widths or speeds that are asked for; 0: no change. False: not all of them are supported.
@@ -105,7 +102,7 @@ bool enable(std::uint8_t& enabled, std::uint8_t asked, std::uint8_t supported, s
 
 bool read_link_settings(Firmware& fw, const PortInfo& i, PortAgent::LinkSettings& to) {
   enum : std::uint8_t { kAllWidths = 0xff, kAllSpeeds = 0xf, kNoExtended = 30, kAllExtended = 31 };
-  const LinkCan can = link_can(fw);
+  const LinkWords can = supported(ib_link_of(fw));
   const std::uint8_t ext = i.ext_speed_enabled & 0x1f;
   const auto down_default = static_cast<std::uint8_t>(i.physical_state_default & 0xf);
   if (down_default > static_cast<std::uint8_t>(PhysicalState::kPolling)) return false;
@@ -170,7 +167,8 @@ std::uint16_t port_info(Mad& m) {
   const ManagementKey& guard = agent.management_key();
   const Port& port = m.fw.device().port();
   const Profile::Port& profile = m.fw.device().profile().port;
-  const auto [width, speed, ext] = link_can(m.fw);
+  const IbLink link = ib_link_of(m.fw);
+  const LinkWords can = supported(link), now = active(link);
   const PortAgent::LinkSettings& settings = agent.link_settings();
   const auto enabled = [](std::uint8_t set, std::uint8_t supported) { return set != 0 ? set : supported; };
   const PortState state = m.fw.hca_vport().state(port.state());
@@ -189,16 +187,16 @@ std::uint16_t port_info(Mad& m) {
   i.master_sm_lid = port.sm_lid;
   i.capability_mask = agent.cap_mask();
   i.local_port = 1;
-  i.width_supported = width;
-  i.width_enabled = enabled(settings.width_enabled, width);
-  i.width_active = up ? width : 0;
-  i.speed_supported_state = static_cast<std::uint8_t>(speed << 4 | static_cast<unsigned>(state));
+  i.width_supported = can.width;
+  i.width_enabled = enabled(settings.width_enabled, can.width);
+  i.width_active = up ? now.width : 0;
+  i.speed_supported_state = static_cast<std::uint8_t>(can.speed << 4 | static_cast<unsigned>(state));
   i.physical_state_default = static_cast<std::uint8_t>(
       static_cast<unsigned>(agent.physical_state(state)) << 4 |
       enabled(settings.down_default, static_cast<std::uint8_t>(PhysicalState::kPolling)));
   i.m_key_protect_lmc = static_cast<std::uint8_t>(guard.protection(sim_now()) << 6 | (port.lmc & 7));
   i.speed_active_enabled =
-      static_cast<std::uint8_t>((up ? speed : 0) << 4 | enabled(settings.speed_enabled, speed));
+      static_cast<std::uint8_t>((up ? now.speed : 0) << 4 | enabled(settings.speed_enabled, can.speed));
   i.neighbor_mtu_sm_sl = static_cast<std::uint8_t>(mtu_code(agent.mtu()) << 4 | (port.sm_sl & 0xf));
   i.vl_cap_init_type = lanes_code(VirtualLanes::kLanes) << 4;
   i.vl_high_limit = port.lanes.high_limit;
@@ -210,8 +208,8 @@ std::uint16_t port_info(Mad& m) {
   i.resp_time = 16;
   i.error_thresholds = settings.error_thresholds;
   i.capability_mask2 = agent.cap_mask2();
-  i.ext_speed_active_supported = static_cast<std::uint8_t>((up ? ext : 0) << 4 | ext);
-  i.ext_speed_enabled = enabled(settings.ext_speed_enabled, ext);
+  i.ext_speed_active_supported = static_cast<std::uint8_t>((up ? now.ext_speed : 0) << 4 | can.ext_speed);
+  i.ext_speed_enabled = enabled(settings.ext_speed_enabled, can.ext_speed);
   store(m.data, i);
   return kMadOk;
 }
@@ -383,6 +381,7 @@ std::uint16_t performance(Mad& m, std::uint16_t attribute) {
       ClassPortInfo i{};
       i.base_version = i.class_version = 1;
       i.capability_mask = ClassPortInfo::kExtendedCounters;
+      if (!m.fw.options().vf) i.capability_mask = ClassPortInfo::kExtendedCounters | ClassPortInfo::kXmitWait;
       i.resp_time = 18;
       store(m.data, i);
       return kMadOk;

@@ -116,7 +116,7 @@ struct ClassPortInfo {
   be16 capability_mask;
   be32 resp_time;
   std::uint8_t rest[64];
-  static constexpr std::uint16_t kExtendedCounters = 1 << 9;  // performance
+  static constexpr std::uint16_t kExtendedCounters = 1 << 9, kXmitWait = 1 << 12;  // performance
   // Subnet administration: multicast groups for UD; of CapabilityMask2, which lies above the response time
   static constexpr std::uint16_t kSaMulticast = 1 << 9;
   static constexpr std::uint32_t kSaSendOnlyFullMember = 1u << 12;

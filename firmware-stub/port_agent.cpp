@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "firmware-stub/ib_link.h"
 #include "model/device.h"
 #include "model/state/state.h"
 #include "prm/eqe.h"
@@ -226,12 +227,10 @@ void PortAgent::set_physical_state(PhysicalState wanted) {
 }
 
 std::uint16_t PortAgent::cap_mask2() const {
-  enum : unsigned { kHdr = 0x40, kNdr = 0x80, kTwoLanes = 0x2 };  // PTYS
-  const Profile::Port& port = device_.profile().port;
-  const unsigned speed = options_.generation->ib_speed(port.ib_link_speed);
-  return static_cast<std::uint16_t>(((speed & kHdr) != 0 ? +kCap2Hdr : 0) |
-                                    ((speed & kNdr) != 0 ? +kCap2Ndr : 0) |
-                                    (port.ib_link_width == kTwoLanes ? +kCap2Width2x : 0));
+  const IbLink link(device_.profile().port, *options_.generation);
+  return static_cast<std::uint16_t>(((link.speeds & kIbHdr) != 0 ? +kCap2Hdr : 0) |
+                                    ((link.speeds & kIbNdr) != 0 ? +kCap2Ndr : 0) |
+                                    ((link.widths & kIb2x) != 0 ? +kCap2Width2x : 0));
 }
 
 void PortAgent::follow() {

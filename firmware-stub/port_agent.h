@@ -98,10 +98,12 @@ class PortAgent {
     std::uint8_t width_enabled = 0, speed_enabled = 0, ext_speed_enabled = 0;
     std::uint8_t down_default = 0;  // PhysicalState; 0: kPolling
     std::uint8_t error_thresholds = 0;
+    std::uint16_t ptys_width = 0, ptys_speed = 0;  // what the host enables (PTYS); 0: what is supported
 
     template <class Archive>
     void list_state(Archive& a) {
       HCASIM_FIELDS(a, width_enabled, speed_enabled, ext_speed_enabled, down_default, error_thresholds);
+      HCASIM_FIELDS_SINCE(21, a, ptys_width, ptys_speed);
     }
   };
   LinkSettings& link_settings() { return link_settings_; }

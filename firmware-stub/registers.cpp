@@ -8,6 +8,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/ib_link.h"
 #include "prm/access_registers.h"
 #include "prm/link_diagnostics.h"
 #include "prm/management.h"
@@ -22,7 +23,8 @@ using namespace prm::reg;
 
 constexpr std::size_t kNodeDescBytes = 64;
 constexpr std::uint32_t kAdminUp = 1, kAdminDown = 2;  // paos_reg
-constexpr std::uint32_t kGroupIb = 0x20;               // ppcnt_reg.grp
+constexpr std::uint32_t kGroupIb = 0x20,
+                        kGroupAll = 63;  // ppcnt_reg.grp; the latter is but cleared (mstlink)
 
 Syndrome read_pmtu(Access& a) {
   using r = prm::pmtu_reg;
@@ -44,16 +46,31 @@ Syndrome read_ptys(Access& a) {
   using r = prm::ptys_reg;
   // The Ethernet half stays zero: this port has none.
   if (prm::get<r::proto_mask>(a.data) != kProtoIb) return Syndrome::kOk;
-  const Profile::Port& port = a.fw.device().profile().port;
-  const unsigned speed = a.fw.options().generation->ib_speed(port.ib_link_speed);
+  const IbLink link(a.fw.device().profile().port, *a.fw.options().generation);
   const bool up = a.fw.device().port().state() != PortState::kDown;
-  prm::set<r::ib_link_width_capability>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_capability>(a.data, speed);
-  prm::set<r::ib_link_width_admin>(a.data, port.ib_link_width);
-  prm::set<r::ib_proto_admin>(a.data, speed);
-  prm::set<r::ib_link_width_oper>(a.data, up ? port.ib_link_width : 0);
-  prm::set<r::ib_proto_oper>(a.data, up ? speed : 0);
+  prm::set<r::ib_link_width_capability>(a.data, link.widths);
+  prm::set<r::ib_proto_capability>(a.data, link.speeds);
+  const PortAgent::LinkSettings& settings = a.fw.port().link_settings();
+  prm::set<r::ib_link_width_admin>(a.data, settings.ptys_width != 0 ? settings.ptys_width : link.widths);
+  prm::set<r::ib_proto_admin>(a.data, settings.ptys_speed != 0 ? settings.ptys_speed : link.speeds);
+  prm::set<r::ib_link_width_oper>(a.data, up ? link.width : 0);
+  prm::set<r::ib_proto_oper>(a.data, up ? link.speed : 0);
   return Syndrome::kOk;
+}
+
+// Shown as set; the link keeps the profile's speed. 0: all that is supported.
+Syndrome write_ptys(Access& a) {
+  using r = prm::ptys_reg;
+  const IbLink link(a.fw.device().profile().port, *a.fw.options().generation);
+  const std::uint32_t width = prm::get<r::ib_link_width_admin>(a.data),
+                      speed = prm::get<r::ib_proto_admin>(a.data);
+  if (prm::get<r::proto_mask>(a.data) != kProtoIb || (width & ~link.widths) != 0 ||
+      (speed & ~link.speeds) != 0)
+    return Syndrome::kRegisterValue;
+  PortAgent::LinkSettings& settings = a.fw.port().link_settings();
+  settings.ptys_width = static_cast<std::uint16_t>(width);
+  settings.ptys_speed = static_cast<std::uint16_t>(speed);
+  return read_ptys(a);
 }
 
 Syndrome read_paos(Access& a) {
@@ -97,16 +114,25 @@ Syndrome read_ppcnt(Access& a) {
     saturate<ib::port_xmit_discards>(a.data, c.tx_discards + c.tx_errors);
     saturate<ib::port_xmit_wait>(a.data, a.fw.device().port().xmit_wait());
   } else {
-    const bool ethernet = a.fw.options().link == Link::kEthernet;
-    const Syndrome s = ethernet ? read_ppcnt_eth(a) : Syndrome::kRegisterValue;
+    const Syndrome s = read_ppcnt_group(a);
     if (s != Syndrome::kOk) return s;
   }
   if (a.fw.options().vf) {  // what others make of the port they are not told
     constexpr std::size_t at = set::bit_off / 8;
     std::memset(a.data + at, 0, prm::ppcnt_reg::bytes - at);
   } else if (prm::get<prm::ppcnt_reg::clr>(a.data) != 0) {
-    ib_group ? clear_ib_group(a.fw) : clear_ppcnt_eth(a);
+    ib_group ? clear_ib_group(a.fw)
+             : clear_ppcnt_group(a, prm::get<prm::ppcnt_reg::grp>(a.data),
+                                 prm::get<prm::ppcnt_reg::prio_tc>(a.data));
   }
+  return Syndrome::kOk;
+}
+// There is nothing to write; but that counters are cleared may be asked for by a write too.
+Syndrome write_ppcnt(Access& a) {
+  if (prm::get<prm::ppcnt_reg::grp>(a.data) != kGroupAll) return read_ppcnt(a);
+  if (prm::get<prm::ppcnt_reg::clr>(a.data) == 0) return Syndrome::kRegisterValue;
+  clear_ib_group(a.fw);
+  clear_all_ppcnt_groups(a);
   return Syndrome::kOk;
 }
 
@@ -184,11 +210,11 @@ constexpr Register kRegisters[] = {
     {kPmlp, prm::pmlp_reg::bytes, true, kOnBoth, read_pmlp, nullptr},
     {kPmtu, prm::pmtu_reg::bytes, true, kOnIb, read_pmtu, write_pmtu},
     {kPmtu, prm::pmtu_reg::bytes, true, kOnEthernet, read_pmtu_eth, write_pmtu_eth},
-    {kPtys, prm::ptys_reg::bytes, true, kOnIb, read_ptys, nullptr},
+    {kPtys, prm::ptys_reg::bytes, true, kOnIb, read_ptys, write_ptys},
     {kPtys, prm::ptys_reg::bytes, true, kOnEthernet, read_ptys_eth, write_ptys_eth},
     {kPaos, prm::paos_reg::bytes, true, kOnBoth, read_paos, write_paos},
     {kPfcc, prm::pfcc_reg::bytes, true, kOnEthernet, read_pfcc, write_pfcc},
-    {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, nullptr},
+    {kPpcnt, prm::ppcnt_reg::bytes, true, kOnBoth, read_ppcnt, write_ppcnt},
     {kPptb, prm::pptb_reg::bytes, true, kOnEthernet, read_pptb, write_pptb},
     {kPbmc, prm::pbmc_reg::bytes, true, kOnEthernet, read_pbmc, write_pbmc, kByBoth, false, false, kPbmcOld},
     {kPvlc, prm::pvlc_reg::bytes, true, kOnIb, read_pvlc, nullptr},

@@ -53,8 +53,9 @@ Syndrome read_pplm(Access& a);
 Syndrome write_pplm(Access& a);
 Syndrome read_pfcc(Access& a);
 Syndrome write_pfcc(Access& a);
-Syndrome read_ppcnt_eth(Access& a);  // groups of the Ethernet port
-void clear_ppcnt_eth(Access& a);     // the one that was read
+Syndrome read_ppcnt_group(Access& a);  // but InfiniBand's own
+void clear_ppcnt_group(Access& a, std::uint32_t group, std::uint32_t priority);
+void clear_all_ppcnt_groups(Access& a);
 // Bytes of a module that it reads at a time, as mcia_32dwords is not offered; and those of the register with
 // them, as drivers up to Linux 5.10 know it.
 constexpr std::uint32_t kMciaRead = 48, kMciaBytes = prm::mcia_reg::dwords::bit_off / 8 + kMciaRead;

@@ -136,9 +136,9 @@ void put_physical(Access& a) {
 
 // There is no analog part: no bit is wrong that error correction would have to put right, but symbol errors
 // are what faults have made.
-void put_statistical(Access& a, const PortCounters& c) {
+void put_statistical(Access& a, const PortCounters& c, std::uint64_t received) {
   using g = Sets::phys_layer_statistical_cntrs;
-  HCASIM_PUT64(g, phy_received_bits, c.mac.rx.octets * 8);
+  HCASIM_PUT64(g, phy_received_bits, received * 8);
   HCASIM_PUT64(g, phy_symbol_errors, c.symbol_errors);
 }
 
@@ -286,9 +286,11 @@ Syndrome write_pfcc(Access& a) {
   return read_pfcc(a);
 }
 
-Syndrome read_ppcnt_eth(Access& a) {
+Syndrome read_ppcnt_group(Access& a) {
   const PortCounters& c = a.fw.device().port().counters();
   const std::uint32_t group = prm::get<prm::ppcnt_reg::grp>(a.data);
+  const bool ethernet = a.fw.options().link == Link::kEthernet;
+  if (!ethernet && group != kPhysical && group != kStatistical) return Syndrome::kRegisterValue;
   const std::uint32_t index = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
   switch (group) {
     case k802_3:
@@ -316,19 +318,26 @@ Syndrome read_ppcnt_eth(Access& a) {
       put_physical(a);
       return Syndrome::kOk;
     case kStatistical:
-      put_statistical(a, c);
+      put_statistical(a, c, ethernet ? c.mac.rx.octets : c.rx_bytes);
       return Syndrome::kOk;
     default:
       return Syndrome::kRegisterValue;
   }
 }
 
-void clear_ppcnt_eth(Access& a) {
+void clear_all_ppcnt_groups(Access& a) {
+  for (const std::uint32_t group : {k802_3, kRfc2863, kRfc2819, kRfc3635, kExtended, kPhysical, kStatistical})
+    clear_ppcnt_group(a, group, 0);
+  for (std::uint32_t priority = 0; priority < kPriorities; ++priority)
+    clear_ppcnt_group(a, kPerPriority, priority);
+}
+
+void clear_ppcnt_group(Access& a, std::uint32_t group, std::uint32_t priority) {
   Port& port = a.fw.device().port();
   PortCounters& c = port.counters_to_clear();
   MacCounters& m = c.mac;
   const auto frames = [](MacCounters::Direction& d) { d.frames = d.octets = d.multicast = d.broadcast = 0; };
-  switch (prm::get<prm::ppcnt_reg::grp>(a.data)) {
+  switch (group) {
     case k802_3:
       for (MacCounters::Direction* d : {&m.tx, &m.rx}) {
         frames(*d);
@@ -352,19 +361,18 @@ void clear_ppcnt_eth(Access& a) {
     case kExtended:
       c.rx_icrc_errors = 0;
       break;
-    case kPerPriority: {
-      const std::uint32_t priority = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
+    case kPerPriority:
       for (MacCounters::Direction* d : {&m.tx, &m.rx})
         d->prio_frames[priority] = d->prio_octets[priority] = d->prio_pause[priority] = 0;
       port.clear_pause_times(priority);
       break;
-    }
     case kPhysical:
       c.symbol_errors = 0;
       a.fw.port().clear_link_downed();
       break;
     case kStatistical:
       m.rx.octets = c.symbol_errors = 0;
+      if (a.fw.options().link != Link::kEthernet) c.rx_bytes = 0;
       break;
     default:
       break;

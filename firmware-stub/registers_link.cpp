@@ -8,6 +8,7 @@
 #include <string>
 
 #include "firmware-stub/firmware.h"
+#include "firmware-stub/ib_link.h"
 #include "firmware-stub/module_eeprom.h"
 #include "firmware-stub/registers.h"
 #include "prm/link_diagnostics.h"
@@ -52,15 +53,14 @@ void put_ethernet(Access& a, std::uint8_t* page) {
 
 void put_ib(Access& a, std::uint8_t* page) {
   using p = prm::pddr_operation_page;
-  constexpr std::uint32_t kHdr = 0x40, kRs544 = 7;  // lanes of PAM4 do not do without it
-  const Profile::Port& port = a.fw.device().profile().port;
-  const std::uint32_t speed = a.fw.options().generation->ib_speed(port.ib_link_speed);
-  const std::uint32_t modes = port.ib_link_width << 16 | speed;
+  constexpr std::uint32_t kRs544 = 7;  // lanes of PAM4 do not do without it
+  const IbLink link(a.fw.device().profile().port, *a.fw.options().generation);
+  const std::uint32_t modes = link.widths << 16 | link.speeds;
   prm::set<p::phy_manager_link_enabled>(page, modes);
   prm::set<p::core_to_phy_link_enabled>(page, modes);
   prm::set<p::cable_proto_cap>(page, a.fw.port().cable_in() ? modes : 0);
-  prm::set<p::link_active>(page, link_is_up(a) ? modes : 0);
-  prm::set<p::fec_mode_active>(page, link_is_up(a) && speed >= kHdr ? kRs544 : 0u);
+  prm::set<p::link_active>(page, link_is_up(a) ? link.width << 16 | link.speed : 0);
+  prm::set<p::fec_mode_active>(page, link_is_up(a) && link.speed >= kIbHdr ? kRs544 : 0u);
   // Tools of before 2023 show the state of Ethernet's negotiation of any link.
   prm::set<p::eth_an_fsm_state>(page, link_is_up(a) ? prm::kEthAnGood : 0);
   prm::set<p::ib_phy_fsm_state>(page, link_is_up(a) ? prm::kIbPhyLinkUp

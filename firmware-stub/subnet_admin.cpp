@@ -126,8 +126,10 @@ bool SubnetAdmin::take(Time t, const Packet& packet) {
     send(t, packet, header, ok ? answer.records.data() : request.data, ok ? answer.records.size() : kSaData);
     return true;
   }
-  if (transfers_.size() >= kMostTransfers) transfers_.erase(transfers_.begin());
-  Transfer& transfer = transfers_[mad.tid];
+  const auto same = [&](const Transfer& other) { return other.is_for(packet, mad.tid); };
+  answers_.erase(std::remove_if(answers_.begin(), answers_.end(), same), answers_.end());
+  if (answers_.size() >= kMostTransfers) answers_.erase(answers_.begin());
+  Transfer& transfer = answers_.emplace_back();
   transfer.address = packet;
   transfer.header = header;
   transfer.records = std::move(answer.records);
@@ -167,13 +169,14 @@ void SubnetAdmin::send_segments(Time t, Transfer& transfer, std::uint32_t window
 }
 
 void SubnetAdmin::take_ack(Time t, const Packet& packet, const SaHeader& header) {
-  const auto it = transfers_.find(header.mad.tid);
-  if (it == transfers_.end() || it->second.address.slid != packet.slid) return;
-  Transfer& transfer = it->second;
+  const auto it = std::find_if(answers_.begin(), answers_.end(),
+                               [&](const Transfer& t) { return t.is_for(packet, header.mad.tid); });
+  if (it == answers_.end()) return;
+  Transfer& transfer = *it;
   const std::uint32_t have = header.segment;
   const bool whole = have == transfer.sent && std::size_t{have} * kSaData >= transfer.records.size();
   if (header.rmpp_type != SaHeader::kAck || have > transfer.sent || whole) {
-    transfers_.erase(it);
+    answers_.erase(it);
     return;
   }
   send_segments(t, transfer, header.payload_or_window);

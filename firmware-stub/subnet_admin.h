@@ -55,7 +55,14 @@ class SubnetAdmin {
   void list_state(Archive& a) {
     a.lasting("groups", groups_);
     a.lasting("made_mgids", made_mgids_);
-    HCASIM_FIELDS(a, transfers_);
+    if constexpr (Archive::kLoads) {
+      if (a.version() < 21) {
+        std::map<std::uint64_t, Transfer> by_tid;
+        a("transfers", by_tid);
+        for (auto& t : by_tid) answers_.push_back(std::move(t.second));
+      }
+    }
+    HCASIM_FIELDS_SINCE(21, a, answers_);
     a.lasting("requests", requests_);
     a.lasting("refused", refused_);
   }
@@ -104,6 +111,12 @@ class SubnetAdmin {
     std::vector<std::uint8_t> records;
     std::uint32_t sent = 0;
 
+    // Whether it answers this sender's requests of this transaction ID: others may have the same.
+    bool is_for(const Packet& from, std::uint64_t tid) const {
+      return header.mad.tid == tid && address.slid == from.slid && address.has_grh == from.has_grh &&
+             (!from.has_grh || address.sgid == from.sgid);
+    }
+
     template <class Archive>
     void list_state(Archive& a) {
       // Of the packet, what MadSender::reply() goes by: its bytes went back to the pool.
@@ -139,7 +152,7 @@ class SubnetAdmin {
   MadSender& sender_;
   Groups groups_;
   std::uint64_t made_mgids_ = 0;
-  std::map<std::uint64_t, Transfer> transfers_;  // by transaction ID
+  std::vector<Transfer> answers_;  // oldest first, one for each request under way
   std::uint64_t requests_ = 0, refused_ = 0;
 };
 

@@ -30,12 +30,15 @@ std::string product_description(const Options& options) {
 
 std::vector<std::uint8_t> vital_product_data(const Options& options) {
   const Generation& g = *options.generation;
-  char serial[17];
-  std::snprintf(serial, sizeof serial, "%016llx", static_cast<unsigned long long>(options.card_guid));
+  char serial[17], unique[33];
+  const auto guid = static_cast<unsigned long long>(options.card_guid);
+  std::snprintf(serial, sizeof serial, "%016llx", guid);
+  std::snprintf(unique, sizeof unique, "%016llx%016llx", guid, ~guid);
   std::vector<std::uint8_t> out;
   add_resource(out, kIdentifierString, product_description(options));
   std::string fields =
       keyword("PN", g.part) + keyword("EC", "A1") + keyword("SN", serial) +
+      keyword("V3", unique) +  // what devlink calls the device's serial number
       keyword("V0", "PCIeGen" + std::to_string(g.pcie_generation) + " x" + std::to_string(g.pcie_lanes)) +
       keyword("V1", g.psid);
   fields += keyword("RV", std::string(1, '\0'));

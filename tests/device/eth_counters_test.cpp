@@ -95,6 +95,17 @@ TEST_F(EthCounters, OfAGroupAreClearedAlone) {
   EXPECT_EQ(received(), 0u);
   EXPECT_EQ(of_priority(true), of_first);
   EXPECT_EQ(of_priority(), 0u);
+  // All of them, by a write that names no group (mstlink).
+  send_and_receive(link);
+  EXPECT_GT(received(), 0u);
+  EXPECT_GT(of_priority(), 0u);
+  std::vector<std::uint8_t> all(prm::ppcnt_reg::bytes);
+  prm::set<prm::ppcnt_reg::local_port>(all.data(), 1);
+  prm::set<prm::ppcnt_reg::grp>(all.data(), 63);
+  prm::set<prm::ppcnt_reg::clr>(all.data(), 1);
+  EXPECT_CMD_OK(dev().access_register(prm::reg::kPpcnt, true, all));
+  EXPECT_EQ(received(), 0u);
+  EXPECT_EQ(of_priority(), 0u);
 }
 
 }  // namespace

@@ -434,17 +434,26 @@ TEST_F(ForeignSm, FindsWhatItHasSet) {
   EXPECT_EQ(set(kPhysicalAt, 1), 0) << "LinkDownDefaultState";
   EXPECT_EQ(ask(kSubn, kGet, kPortInfo, 1).data[kPhysicalAt] & 0xf, 1);
   EXPECT_EQ(set(kPhysicalAt, 3), kBadField);
-  for (const std::uint8_t same : {std::uint8_t{0}, std::uint8_t{0xff}, std::uint8_t{2}}) {
-    EXPECT_EQ(set(kWidth, same), 0);
-    EXPECT_EQ(get(kWidth), 2);
-  }
-  EXPECT_EQ(set(kWidth, 1), kBadField);
+  EXPECT_EQ(get(kWidth), 3) << "1X and 4X";
+  EXPECT_EQ(get(kWidth + 1), 3) << "LinkWidthSupported";
+  EXPECT_EQ(get(kWidth + 2), 2) << "LinkWidthActive";
+  EXPECT_EQ(set(kWidth, 2), 0);
+  EXPECT_EQ(get(kWidth), 2);
+  EXPECT_EQ(set(kWidth, 0), 0);
+  EXPECT_EQ(get(kWidth), 2);
+  EXPECT_EQ(set(kWidth, 0xff), 0);
+  EXPECT_EQ(get(kWidth), 3);
+  EXPECT_EQ(set(kWidth, 6), kBadField) << "8X";
+  EXPECT_EQ(get(kStateAt) >> 4, 7) << "LinkSpeedSupported";
   EXPECT_EQ(set(kSpeed, 0xf), 0);
-  EXPECT_EQ(set(kSpeed, 1), kBadField);
+  EXPECT_EQ(get(kSpeed) & 0xf, 7);
+  EXPECT_EQ(set(kSpeed, 1), 0);
+  EXPECT_EQ(set(kSpeed, 8), kBadField);
+  EXPECT_EQ(get(kExtSpeed - 1) & 0xf, 3) << "FDR and EDR";
   EXPECT_EQ(set(kExtSpeed, 30), 0);
   EXPECT_EQ(get(kExtSpeed), 30) << "no extended ones";
   EXPECT_EQ(set(kExtSpeed, 31), 0);
-  EXPECT_EQ(get(kExtSpeed), 2);
+  EXPECT_EQ(get(kExtSpeed), 3);
   EXPECT_EQ(set(kExtSpeed, 8), kBadField);
   EXPECT_EQ(set(kPhysicalAt, 2), 0);
 }

@@ -127,6 +127,11 @@ TEST_F(PortTest, LinkTypeAndLanes) {
   EXPECT_NE(prm::get<R::ib_link_width_oper>(ptys.data()), 0u);
   EXPECT_NE(prm::get<R::ib_proto_oper>(ptys.data()), 0u);
   EXPECT_EQ(prm::get<R::eth_proto_oper>(ptys.data()), 0u);
+  // Of a ConnectX-5 with EDR: 1X and 4X, SDR to EDR.
+  EXPECT_EQ(prm::get<R::ib_link_width_capability>(ptys.data()), 0x5u);
+  EXPECT_EQ(prm::get<R::ib_proto_capability>(ptys.data()), 0x3fu);
+  EXPECT_EQ(prm::get<R::ib_link_width_oper>(ptys.data()), 0x4u);
+  EXPECT_EQ(prm::get<R::ib_proto_oper>(ptys.data()), 0x20u);
   using V = prm::pvlc_reg;
   const auto vl = prm::get<V::vl_hw_cap>(read(kPvlc, request<V>()).data());
   EXPECT_TRUE(vl == 1 || vl == 2 || vl == 4 || vl == 8 || vl == 15) << vl;
@@ -153,11 +158,40 @@ TEST_F(PortTest, RegistersCheckPortLengthAndDirection) {
   data.resize(8);
   EXPECT_STATUS(dev().access_register(kPmtu, false, data), CmdStatus::kBadInpLen);
   EXPECT_STATUS(dev().access_register(kPtys, true, request<prm::ptys_reg>()), CmdStatus::kBadParam);
+  // What the host enables is kept (iPXE enables SDR alone, mlxlink what its user says).
+  auto ptys = request<prm::ptys_reg>();
+  prm::set<prm::ptys_reg::proto_mask>(ptys.data(), 1);
+  prm::set<prm::ptys_reg::ib_proto_admin>(ptys.data(), 1);
+  EXPECT_OK(dev().access_register(kPtys, true, ptys));
+  EXPECT_EQ(prm::get<prm::ptys_reg::ib_proto_admin>(read(kPtys, ptys).data()), 1u);
+  prm::set<prm::ptys_reg::ib_proto_admin>(ptys.data(), 0x40);
+  EXPECT_STATUS(dev().access_register(kPtys, true, ptys), CmdStatus::kBadParam);  // HDR, of a ConnectX-5
+  prm::set<prm::ptys_reg::ib_proto_admin>(ptys.data(), 0);
+  EXPECT_OK(dev().access_register(kPtys, true, ptys));
   auto ppcnt = request<prm::ppcnt_reg>();
   prm::set<prm::ppcnt_reg::grp>(ppcnt.data(), 0x3f);
   EXPECT_STATUS(dev().access_register(kPpcnt, false, ppcnt), CmdStatus::kBadParam);
   EXPECT_STATUS(dev().access_register(kHostEndianness, true, std::vector<std::uint8_t>(16, 0x80)),
                 CmdStatus::kBadParam);
+}
+
+// What mstlink asks of either link: physical counters, and by a write that all are cleared.
+TEST_F(PortTest, PhysicalCountersAreReadAndAllAreCleared) {
+  breaks({"register-value"});
+  using R = prm::ppcnt_reg;
+  enum : unsigned { kPhysical = 0x12, kStatistical = 0x16, kAll = 63 };
+  const auto of_group = [this](unsigned group) {
+    auto data = request<R>();
+    prm::set<R::grp>(data.data(), group);
+    return data;
+  };
+  for (const unsigned group : {kPhysical, kStatistical})
+    EXPECT_OK(dev().access_register(kPpcnt, false, of_group(group)));
+  EXPECT_STATUS(dev().access_register(kPpcnt, true, of_group(kAll)), CmdStatus::kBadParam);
+  auto clear = of_group(kAll);
+  prm::set<R::clr>(clear.data(), 1);
+  EXPECT_OK(dev().access_register(kPpcnt, true, clear));
+  EXPECT_STATUS(dev().access_register(kPpcnt, false, of_group(0)), CmdStatus::kBadParam);  // Ethernet's
 }
 
 TEST_F(PortTest, NodeDescriptionIsKept) {
