@@ -5,7 +5,7 @@
  */
 #include "mlx5_hca.h"
 
-enum { VSC_LENGTH_AT = 0x02, VSC_REGISTERS = 0x04 };
+enum { VSC_LENGTH_AT = 0x02, VSC_REGISTERS = 0x04, VSC_CONTROL = 0x04 };
 
 int mlx5_hca_vsc_init(Mlx5Hca* dev, Error** errp) {
   PCIDevice* pci = PCI_DEVICE(dev);
@@ -37,8 +37,18 @@ bool mlx5_hca_vsc_read(Mlx5Hca* dev, uint32_t addr, int len, uint32_t* value) {
 }
 
 void mlx5_hca_vsc_after_write(Mlx5Hca* dev, uint32_t addr, uint32_t value, int len) {
-  /* Registers of 32 bits: a write of less does nothing. */
-  if (is_register(dev, addr, len) && len == 4) {
-    mlx5_hca_vsc_access(dev->link, addr - dev->vsc_cap, &value);
+  uint32_t now, at = (addr & ~3u) - dev->vsc_cap;
+
+  if (!is_register(dev, addr, len)) {
+    return;
   }
+  /* Registers of 32 bits. Of the control register, iPXE writes the half with the space alone. */
+  if (len != 4) {
+    if (at != VSC_CONTROL) {
+      return;
+    }
+    now = mlx5_hca_vsc_access(dev->link, at, NULL);
+    value = deposit32(now, 8 * (addr % 4), 8 * len, value);
+  }
+  mlx5_hca_vsc_access(dev->link, at, &value);
 }

@@ -17,6 +17,7 @@ static_assert(HCA_BAR0_SIZE == ConfigSpace::kRegisterBytes && HCA_MSIX_VECTORS =
 
 namespace {
 
+constexpr std::uint32_t kGatewayControl = 4;  // in the vendor specific capability
 constexpr const char* kShareMemory =
     "give QEMU -object memory-backend-memfd,id=ram,size=SIZE,share=on -machine memory-backend=ram, other "
     "clients "
@@ -332,14 +333,20 @@ void Card::config_read(std::uint32_t offset, std::uint8_t* bytes, std::uint32_t 
   }
 }
 
-// Of the gateway, whole dwords only.
+// Of the gateway, whole dwords, and parts of the control register (iPXE writes the half with the space).
 void Card::config_write(std::uint32_t offset, const std::uint8_t* bytes, std::uint32_t len) {
   while (len != 0) {
     const std::uint32_t piece = piece_at(offset, len, 4);
     std::uint32_t value = 0;
     std::memcpy(&value, bytes, piece);
     if (ConfigSpace::is_gateway(offset)) {
-      if (piece == 4) hca_vsc_write(hca_, offset - ConfigSpace::kVendor, value);
+      const std::uint32_t at = (offset & ~3u) - ConfigSpace::kVendor, shift = 8 * (offset % 4);
+      if (piece == 4) {
+        hca_vsc_write(hca_, at, value);
+      } else if (at == kGatewayControl) {
+        const std::uint32_t mask = ((1u << 8 * piece) - 1) << shift;
+        hca_vsc_write(hca_, at, (hca_vsc_read(hca_, at) & ~mask) | (value << shift & mask));
+      }
     } else if (config_.write(offset, value, piece)) {
       reset();
     }

@@ -96,7 +96,9 @@ TEST(VendorCapability, SemaphoresAndChipId) {
   EXPECT_EQ(get(0x10), 0xfffffffcu);
   EXPECT_EQ(get(0x14), 0xbadacce5u);
 
-  set(0x04, 0x02);  // CR space
+  set(0x04, 0x0a);
+  vm.set_config(1, 0, vsc + 0x04, 0x02, 2);  // CR space, by the half of the register with it, as iPXE does
+  EXPECT_EQ(get(0x04) & 0xffff, 0x02u);
   set(0x10, 0xf0014);
   EXPECT_EQ(get(0x10), 0x800f0014u);
   EXPECT_EQ(get(0x14), 0x20du);  // ConnectX-5

@@ -449,11 +449,14 @@ TEST(Shim, VendorCapabilityLeadsToTheModel) {
   EXPECT_EQ(get(0x05, 1), 0xc0u);
   EXPECT_EQ(get(0x06, 2), 0xa0b0u);
   EXPECT_EQ(get(0x14), before + 12);
-  set(0x04, 1, 1);  // less than a register: does not get there
-  set(0x06, 1, 2);
+  set(0x0c, 1, 1);  // less than a register: does not get there
+  set(0x0e, 1, 2);
   set(0x00, 0xffffffff);  // the header stays
   EXPECT_EQ(get(0x14), before + 13);
-  EXPECT_EQ(get(0x04), 0xa0b0c0d4u);
+  EXPECT_EQ(get(0x0c), 0xa0b0c0dcu);
+  set(0x04, 0x1234, 2);  // but to the control register, with what the rest of it is
+  set(0x07, 0x56, 1);
+  EXPECT_EQ(get(0x04), 0x56b01234u);
   EXPECT_EQ(get(0x00) & 0xffff00ffu, 0x00180009u);
 
   vm.function_level_reset(0);
