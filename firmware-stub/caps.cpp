@@ -77,6 +77,8 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::num_of_uars_per_page{}, 1);
   // Port
   set(g::port_type{}, eth ? 1 : 0);
+  set(g::pkv{}, 1);
+  set(g::qkv{}, 1);
   set(g::num_ports{}, 1);
   if (o.ports != 1) set(g::native_port_num{}, o.port + 1);
   set(g::ib_virt{}, eth ? 0 : 1);
@@ -114,6 +116,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   // A virtual function's BAR has no room for device memory; what software steering uses needs none.
   if (o.vf && !(eth && o.generation->sw_steering())) set(g::device_memory{}, 0);
   // Firmware
+  set(g::mcam_reg{}, 1);
   set(g::debug{}, 1);
   set(g::vnic_env_queue_counters{}, 1);
   set(g::invalid_command_count{}, 1);
@@ -190,6 +193,11 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()), encr
       fill_device_memory_sw_icm(generation, fixed_block(CapGroup::kDeviceMemory));
     }
   }
+  // Who manages vports may ask for the switch's, though there be none (Linux before 4.18, FreeBSD).
+  if (prm::get<prm::cmd_hca_cap::vport_group_manager>(general_max_.data()) != 0) {
+    fixed_block(CapGroup::kEswitch);
+    fixed_block(CapGroup::kEswitchTables);
+  }
   // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
@@ -243,13 +251,13 @@ const Caps::Block* Caps::maximum(std::uint16_t group) const {
   }
 }
 
-Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
+Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block, bool whole) {
   using g = prm::cmd_hca_cap;
   using a = prm::atomic_caps;
   switch (static_cast<CapGroup>(group)) {
     case CapGroup::kGeneral: {
       Block next = general_;
-      if (prm::get<g::log_max_qp>(block) < 8) return Syndrome::kCapValue;
+      if (prm::get<g::log_max_qp>(block) < (whole ? 8 : 1)) return Syndrome::kCapValue;
       if (!take<g::log_max_qp>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take<g::cmdif_checksum>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take_vhca_state(block, general_max_, next)) return Syndrome::kCapValue;
@@ -257,8 +265,9 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block) {
           !take<g::roce>(block, general_max_, next))
         return Syndrome::kCapValue;
       // pkey_table_size 0 (128 entries) and 4 KiB UAR pages are all there is: in `next` already. Everything
-      // else must be as it was: a change that is not made must not be answered with success.
-      if (std::memcmp(next.data(), block, prm::cmd_hca_cap::bytes) != 0) return Syndrome::kCapValue;
+      // else must be as it was: a change that is not made must not be answered with success. (Drivers with
+      // the shorter block, such as iPXE's, ask for less than there is, and get along with more.)
+      if (whole && std::memcmp(next.data(), block, prm::cmd_hca_cap::bytes) != 0) return Syndrome::kCapValue;
       general_ = next;
       return Syndrome::kOk;
     }
@@ -453,7 +462,8 @@ Syndrome set_hca_cap(Firmware& fw, Command& cmd) {
   if (cmd.get<in::other_function>() != 0) return set_managed_cap(fw, cmd, number);
   if (number != 0) return Syndrome::kFunction;
   if (fw.state() != State::kEnabled) return Syndrome::kInitialized;
-  const Syndrome s = fw.caps().set(cmd.op_mod >> 1, prm::ptr<in::capability>(cmd.in.data()));
+  const Syndrome s =
+      fw.caps().set(cmd.op_mod >> 1, prm::ptr<in::capability>(cmd.in.data()), cmd.in_len >= in::bytes);
   fw.function().qps().atomic_host_endian = fw.caps().atomic_host_endian();
   return s;
 }

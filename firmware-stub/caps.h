@@ -95,7 +95,9 @@ class Caps {
   const Block* current(std::uint16_t group) const;
   const Block* maximum(std::uint16_t group) const;
   // `block`: as in set_hca_cap_in.capability.
-  Syndrome set(std::uint16_t group, const std::uint8_t* block);
+  // whole: the block is as long as that of today's drivers. Of a shorter one, only what can be set is looked
+  // at.
+  Syndrome set(std::uint16_t group, const std::uint8_t* block, bool whole = true);
 
   // A field of the general group as in force, e.g. get<prm::cmd_hca_cap::log_max_qp>().
   template <class F>

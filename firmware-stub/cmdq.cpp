@@ -202,9 +202,12 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   const CmdEntry& e = job.entry;
   if (e.type != CmdEntry::kPci) return CmdDelivery::kBadType;
   // Linux signs the entry always and mailbox blocks when cmdif_checksum is on; rdma-core's VFIO driver, which
-  // turns that off, signs nothing.
+  // turns that off, signs nothing, and OpenBSD's mcx, which never turns it on, otherwise.
   const bool is_signed = e.sig != 0 || job.checksum;
-  if (is_signed && xor8(&e, sizeof e) != 0xff) return CmdDelivery::kSignature;
+  if (is_signed && xor8(&e, sizeof e) != 0xff) {
+    if (job.checksum) return CmdDelivery::kSignature;
+    fw_.tracer().broke_value(Rule::kCmdqSignature, t, RuleObject::kSlot, job.cmd.slot, e.sig);
+  }
   const std::uint32_t len = e.inlen;
   if (len < 8 || len > kMaxInput) return CmdDelivery::kInLength;
   // Grows as the chain is read: a length alone does not get memory.
@@ -214,7 +217,12 @@ CmdDelivery CmdQueue::read_input(Job& job, Time& t) {
   std::uint64_t next = e.in_ptr;
   CmdMailbox box;
   for (std::size_t i = 0; i < blocks(len); ++i) {  // by length: a chain may be longer, or a ring
-    if (next == 0 || (next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
+    if (next == 0) {  // or shorter, as OpenBSD's mcx counts more than it sends: that is what there is
+      fw_.tracer().broke_value(Rule::kCmdqInPointer, t, RuleObject::kSlot, cmd.slot, 0);
+      cmd.in_len = cmd.in.size();
+      break;
+    }
+    if ((next & kMailboxAlign) != 0) return CmdDelivery::kBadInPtr;
     const ReadDone r = fw_.device().dma().read(t, next, &box, sizeof box, Space::kHost,
                                                {WriteOwner::kFirmware, fw_.function().id(), job.cmd.slot});
     if (!r.ok) return CmdDelivery::kBadInPtr;
@@ -312,7 +320,7 @@ void CmdQueue::pages_changed() {
 }
 
 Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
-  cmd.out.assign(std::max<std::size_t>(cmd.out_len, op != nullptr ? op->min_out : 16), 0);
+  cmd.out.assign(std::max<std::size_t>(cmd.out_len, op != nullptr ? op->whole_out : 16), 0);
   if (op == nullptr) {
     ++counters_.unknown_opcodes;
     return Syndrome::kUnknownOpcode;
@@ -320,6 +328,7 @@ Syndrome CmdQueue::dispatch(Command& cmd, const Opcode* op) {
   if (op->offered != nullptr && !op->offered(fw_.caps())) return Syndrome::kNotOffered;
   if (cmd.in_len < op->min_in) return Syndrome::kInputShort;
   if (cmd.out_len < op->min_out) return Syndrome::kOutputShort;
+  if (cmd.in.size() < op->whole_in) cmd.in.resize(op->whole_in);
   if (!op->allowed(fw_.state())) {
     if (fw_.state() == State::kOff) return Syndrome::kNotEnabled;
     return fw_.state() == State::kEnabled ? Syndrome::kNotInitialized : Syndrome::kInitialized;

@@ -8,10 +8,14 @@
 
 namespace hcasim::fw {
 
-#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time, ...) \
+#define HCASIM_OPCODE_OF(NAME, op, in, out, whole_in, whole_out, states, need, handler, time, ...) \
   Syndrome handler(Firmware&, Command&);
 #include "firmware-stub/opcodes.def"
+#undef HCASIM_OPCODE_OF
 #undef HCASIM_OPCODE
+#undef HCASIM_OP_FROM
+#undef HCASIM_OP
+#undef HCASIM_END
 
 }  // namespace hcasim::fw
 #endif

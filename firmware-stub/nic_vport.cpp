@@ -164,9 +164,10 @@ Syndrome modify_nic_vport_context(Firmware& fw, Command& cmd) {
   if (cmd.get<f::min_inline>() != 0) {
     next.min_inline = cmd.get<c::min_wqe_inline_mode>();
   }
-  if (cmd.get<f::mtu>() != 0) {
-    next.mtu = cmd.get<c::mtu>();
-    if (next.mtu == 0 || next.mtu > kMaxEthMtu) return Syndrome::kVportField;
+  // 0 leaves it as it is: OpenBSD's mcx asks so before it knows what it wants.
+  if (const std::uint32_t mtu = cmd.get<c::mtu>(); cmd.get<f::mtu>() != 0 && mtu != 0) {
+    next.mtu = mtu;
+    if (next.mtu > kMaxEthMtu) return Syndrome::kVportField;
     changed |= NicVport::kMtu;
   }
   if (cmd.get<f::promisc>() != 0) {

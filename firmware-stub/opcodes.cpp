@@ -52,12 +52,15 @@ bool has_odp(const Caps& c) { return c.get<prm::cmd_hca_cap::pg>() != 0; }
 bool has_psp(const Caps& c) { return c.get<prm::psp::cap_psp>() != 0; }
 constexpr bool (*kAlways)(const Caps&) = nullptr;
 
+// Transitions of QPs: up to the end of the context, behind which later drivers have more.
+constexpr std::uint16_t kTransition = prm::rst2init_qp_in::qpc::bit_off / 8 + prm::qpc::bytes;
+
 std::vector<Opcode> make_table() {
   std::vector<Opcode> table = {
-#define HCASIM_OPCODE(NAME, op, in, out, states, need, handler, time, ...) \
-  {NAME, op, in, out, states, need, handler, TimeClass::time, Users(__VA_ARGS__)},
+#define HCASIM_OPCODE_OF(NAME, op, in, out, whole_in, whole_out, states, need, handler, time, ...) \
+  {NAME, op, in, out, whole_in, whole_out, states, need, handler, TimeClass::time, Users(__VA_ARGS__)},
 #include "firmware-stub/opcodes.def"
-#undef HCASIM_OPCODE
+#undef HCASIM_OPCODE_OF
   };
   std::sort(table.begin(), table.end(), [](const Opcode& a, const Opcode& b) { return a.opcode < b.opcode; });
   return table;

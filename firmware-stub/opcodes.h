@@ -22,9 +22,10 @@ enum class TimeClass : std::uint8_t { kPlain, kObject };
 struct Opcode {
   const char* name;
   std::uint16_t opcode;
-  std::uint16_t min_in, min_out;  // bytes
-  std::uint8_t states;            // of State
-  bool (*offered)(const Caps&);   // null: always
+  std::uint16_t min_in, min_out;      // bytes
+  std::uint16_t whole_in, whole_out;  // ... of what the handler reads and writes
+  std::uint8_t states;                // of State
+  bool (*offered)(const Caps&);       // null: always
   Handler handler;
   TimeClass time;
   Users users;

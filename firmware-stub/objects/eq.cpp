@@ -83,4 +83,20 @@ Syndrome query_eq(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
+// The least time between a vector's interrupts (illumos and FreeBSD set it).
+Syndrome config_int_moderation(Firmware& fw, Command& cmd) {
+  using in = prm::config_int_moderation_in;
+  using out = prm::config_int_moderation_out;
+  constexpr Time kUs = from_ns(1000);
+  if (cmd.op_mod > prm::k::CONFIG_INT_MODERATION_IN_OP_MOD_READ) return Syndrome::kOpMod;
+  const std::uint32_t vector = cmd.get<in::int_vector>();
+  if (vector >= fw.vectors()) return Syndrome::kEqVector;
+  InterruptPace& pace = fw.function().interrupt_pace();
+  if (cmd.op_mod == prm::k::CONFIG_INT_MODERATION_IN_OP_MOD_WRITE)
+    pace.set(vector, cmd.get<in::min_delay>() * kUs);
+  cmd.put<out::min_delay>(static_cast<std::uint32_t>(pace.of(vector) / kUs));
+  cmd.put<out::int_vector>(vector);
+  return Syndrome::kOk;
+}
+
 }  // namespace hcasim::fw

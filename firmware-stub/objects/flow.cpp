@@ -54,15 +54,16 @@ void set_miss(Firmware& fw, FlowTable& table, const Miss& miss) {
 }
 
 // The group's mask names only what the match engine reads of a frame there: which vport it came from is known
-// in the E-Switch, and to its manager; of which switch, on a card that has two. SecTAGs are for boards that
+// in the E-Switch, and to its manager, and of which switch, though there be one. SecTAGs are for boards that
 // know MACsec.
 bool mask_known(const Options& options, const FlowGroup& group, FlowTableType type) {
   MatchParam known = matchable();
   const bool knows = type == FlowTableType::kFdb || of_vport(type) || options.manages_switch();
   using misc = prm::fte_match_set_misc;
-  if (!knows) prm::set<misc::source_port>(known.data() + kMatchBlock, 0);
-  if (!knows || options.ports == 1)
+  if (!knows) {
+    prm::set<misc::source_port>(known.data() + kMatchBlock, 0);
     prm::set<misc::source_eswitch_owner_vhca_id>(known.data() + kMatchBlock, 0);
+  }
   constexpr std::size_t kSecTag = prm::fte_match_param::misc_parameters_5::macsec_tag_0::bit_off / 8,
                         kBytes = 16;
   if (!options.encrypts()) std::memset(known.data() + kSecTag, 0, kBytes);

@@ -92,8 +92,18 @@ Syndrome read_lists(Firmware& fw, const Command& cmd, const FlowTable& table, co
   static_assert(prm::dest_format_struct::bytes == prm::flow_counter_list::bytes);
   const bool extended = cmd.get<FlowContext::extended_destination>() != 0;
   const std::size_t item = item_bytes(extended);
-  if (cmd.in_len < kList + (destinations + counters) * item) return Syndrome::kFlowList;
+  // The last destination may be without its second half (OpenBSD's mcx), which is then 0.
+  constexpr std::size_t kHalf = prm::dest_format_struct::bytes / 2;
+  const std::size_t bytes = kList + (destinations + counters) * item;
+  const std::size_t least = bytes - (destinations != 0 && counters == 0 && !extended ? kHalf : 0);
+  if (cmd.in_len < least) return Syndrome::kFlowList;
+  std::vector<std::uint8_t> last;
   const std::uint8_t* p = cmd.in.data() + kList;
+  if (cmd.in.size() < bytes) {
+    last.assign(p, cmd.in.data() + cmd.in.size());
+    last.resize(bytes - kList);
+    p = last.data();
+  }
   entry.destinations.clear();
   for (std::uint32_t i = 0; i < destinations; ++i, p += item) {
     using d = prm::dest_format_struct;

@@ -104,7 +104,9 @@ Syndrome Request::check(Firmware& fw, const Command& cmd) {
       (bsf != 0 && (bsf != kBsfOctowords || !is(AccessMode::kKlm))))
     return Syndrome::kMkeyFeature;
   pd = fw.objects().pds.find(cmd.get<C::pd>());
-  if (pd == nullptr) return Syndrome::kMkeyPd;
+  // A key of the kernel's that a UMR fills later may get its PD with it (Linux before 5.11).
+  const bool later = cmd.get<C::pd>() == 0 && is_free && cmd.get<C::umr_en>() != 0 && cmd.uid == 0;
+  if (pd == nullptr && !later) return Syndrome::kMkeyPd;
   const bool listed = !is(AccessMode::kPa) && !device();
   // An entry for user contexts has no list of its own, and never all of memory; an empty one has none at all.
   if (!listed && !device() && cmd.uid != 0 && cmd.uid != kSharedUid) return Syndrome::kMkeyMode;
@@ -281,10 +283,10 @@ Syndrome destroy_mkey(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
-// The reserved lkey exists only with its capability, which is not offered: zero, which is no key.
 Syndrome query_special_contexts(Firmware& fw, Command& cmd) {
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
   using out = prm::query_special_contexts_out;
+  cmd.put<out::resd_lkey>(kReservedKey);
   if (fw.caps().get<prm::cmd_hca_cap::dump_fill_mkey>() != 0) cmd.put<out::dump_fill_mkey>(kDumpFillKey);
   if (fw.caps().get<prm::cmd_hca_cap::null_mkey>() != 0) cmd.put<out::null_mkey>(kNullKey);
   return Syndrome::kOk;

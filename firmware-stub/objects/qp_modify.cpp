@@ -135,6 +135,8 @@ Syndrome Modify::check_required(const QpTransition& t) {
     path_.port = static_cast<std::uint8_t>(cmd_.get<Path::vhca_port_num>());
   }
   if (t.takes(kAttrQkey)) qkey_ = cmd_.get<C::q_key>();
+  if (t.opcode == prm::op::RST2INIT_QP && !source_qp_offered(cmd_, qp_.type, cmd_.get<C::deth_sqpn>()))
+    return Syndrome::kQpFeature;
   if (t.takes(kAttrDoorbell) && (cmd_.get<C::dbr_addr>() & 7) != 0) return Syndrome::kQpDbr;
   if (t.takes(kAttrCounterSet) && check_counter() != Syndrome::kOk) return Syndrome::kQpCounter;
   if (t.takes(kAttrOwner) && qp_.type == QpType::kRegUmr &&
@@ -144,7 +146,7 @@ Syndrome Modify::check_required(const QpTransition& t) {
     const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>());
     // Datagrams are as long as the port allows, whatever drivers name here: the longest that there is.
     const bool connected = is_reliable(qp_.type) || qp_.type == QpType::kUc;
-    if (mtu == 0 || (connected && mtu > fw_.device().profile().port.max_mtu)) return Syndrome::kQpMtu;
+    if (connected && (mtu == 0 || mtu > fw_.device().profile().port.max_mtu)) return Syndrome::kQpMtu;
   }
   if (t.takes(kAttrMessageSize) && cmd_.get<C::log_msg_max>() > caps.get<prm::cmd_hca_cap::log_max_msg>())
     return Syndrome::kQpMsgSize;
@@ -208,13 +210,18 @@ void Modify::apply_required(const QpTransition& t, Qp& qp, QpObject& object) {
     prm::set<prm::qpc::dbr_addr>(kept, qp.dbr_addr);
   }
   if (t.takes(kAttrOwner)) {
-    if (cmd_.get<C::rlky>() != 0) qp.reserved_lkey = true;
+    if (cmd_.uid == 0 && cmd_.get<C::rlky>() != 0) qp.reserved_lkey = true;
     qp.drain_sigerr = qp.type == QpType::kRc && cmd_.get<C::drain_sigerr>() != 0;
     prm::set<prm::qpc::rlky>(kept, qp.reserved_lkey ? 1 : 0);
   }
+  if (t.opcode == prm::op::RST2INIT_QP && cmd_.get<C::deth_sqpn>() != 0) {
+    qp.sends_as_qp1 = true;
+    prm::set<prm::qpc::deth_sqpn>(kept, 1);
+  }
   if (t.takes(kAttrCounterSet)) set_counter(qp, object);
   if (t.takes(kAttrRights)) apply_rights(qp, true, true, true);
-  if (t.takes(kAttrMtu)) qp.mtu = mtu_bytes(cmd_.get<C::mtu>());
+  // Datagrams may come without one.
+  if (const unsigned mtu = mtu_bytes(cmd_.get<C::mtu>()); t.takes(kAttrMtu) && mtu != 0) qp.mtu = mtu;
   if (t.takes(kAttrMessageSize)) qp.log_msg_max = cmd_.get<C::log_msg_max>();
   if (t.takes(kAttrResponderDepth)) qp.log_rra_max = cmd_.get<C::log_rra_max>();
   if (t.takes(kAttrRnrTimer)) qp.min_rnr_nak = static_cast<std::uint8_t>(cmd_.get<C::min_rnr_nak>());

@@ -63,7 +63,10 @@ Syndrome read_wq_dbr(Firmware& fw, const Command& cmd, std::uint64_t& dbr, UmemR
     umems.doorbell = cmd.get<typename W::dbr_umem_id>();
     return umem_doorbell(fw, cmd, umems.doorbell, dbr, 8, dbr);
   }
-  return (dbr & 7) == 0 ? Syndrome::kOk : Syndrome::kWqDbr;
+  // Records are of 8 bytes, and the address has no bits for less: a driver that names the half that it writes
+  // (OpenBSD's mcx, of an SQ) means the whole.
+  dbr &= ~std::uint64_t{7};
+  return Syndrome::kOk;
 }
 
 // Headers apart from data, as the RQ's context says.
@@ -115,13 +118,14 @@ Syndrome create_rq(Firmware& fw, Command& cmd) {
   Syndrome s = check_wq<w>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   if (cmd.get<c::delay_drop_en>() != 0 || cmd.get<c::hairpin>() != 0 ||
-      !free_running(static_cast<std::uint32_t>(cmd.get<c::ts_format>())) || cmd.get<c::rlky>() != 0)
+      !free_running(static_cast<std::uint32_t>(cmd.get<c::ts_format>())))
     return Syndrome::kWqFeature;
   if (cmd.get<c::state>() != kStateRst) return Syndrome::kRqState;
   const std::uint32_t mem = cmd.get<c::mem_rq_type>();
   if (mem != kMemInline && mem != kMemRmp) return Syndrome::kWqFeature;
   Rq rq;
   rq.use_rmp = mem == kMemRmp;
+  rq.reserved_lkey = cmd.uid == 0 && cmd.get<c::rlky>() != 0;
   if (cmd.get<w::wq_type>() > static_cast<std::uint32_t>(WqType::kCyclicStriding)) return Syndrome::kWqType;
   rq.type = static_cast<WqType>(cmd.get<w::wq_type>());
   if (striding(rq.type)) {
@@ -370,7 +374,7 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
   sq->dbr_addr = dbr;
   sq->user_index = cmd.get<c::user_index>();
   sq->uar_page = uar;
-  sq->reserved_lkey = cmd.get<c::rlky>() != 0;
+  sq->reserved_lkey = cmd.uid == 0 && cmd.get<c::rlky>() != 0;
   sq->fast_registers = cmd.uid == 0 && cmd.get<c::reg_umr>() != 0;
   sq->tis = tisn;
   if (const Tis* t = EthTable::find(function.eth().tises, tisn)) {
