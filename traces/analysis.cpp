@@ -58,6 +58,12 @@ bool is_wqe_point(Point p) {
 
 unsigned function_key(const Record& r) { return unsigned{r.hca} << 16 | r.function; }
 
+/// Whether a doorbell of this index (that of the last WQE posted) rings for the WQE with this counter. A
+/// queue holds less than half of what 16 bits count.
+bool covers(std::uint64_t doorbell, std::uint16_t counter) {
+  return static_cast<std::uint16_t>(doorbell - counter) < 0x8000;
+}
+
 bool is_batch_point(Point p) {
   return p == Point::kDoorbell || p == Point::kScheduled || p == Point::kWqeFetch;
 }
@@ -162,13 +168,53 @@ void Analysis::wqe_record(const Record& r) {
   Queue& q = queues_[{hca, qpn}];
   if (r.index == 0 && (is_batch_point(p) || p == Point::kWqeParsed) && starts_anew(q)) close_queue(q);
   if (is_batch_point(p)) {
-    (p == Point::kDoorbell    ? q.doorbell
-     : p == Point::kScheduled ? q.scheduled
-                              : q.fetch)
-        .emplace(r.index, r.time_ps);
+    batch_record(q, r);
     return;
   }
-  stage(r, row_of(q, hca, qpn, r.index));
+  const std::size_t row = row_of(q, hca, qpn, r.index);
+  const bool is_new = wqes_[row].opcode < 0;
+  stage(r, row);
+  if (p == Point::kWqeParsed && is_new) decoded(q, row);
+}
+
+void Analysis::batch_record(Queue& q, const Record& r) {
+  const Batch batch{r.time_ps, records_ - 1, r.a0, r.a1};
+  if (r.p() != Point::kDoorbell) {
+    (r.p() == Point::kScheduled ? q.scheduled : q.fetch) = batch;
+    return;
+  }
+  q.doorbells.push_back(batch);
+  const auto is_of = [&](std::size_t row) {
+    if (!covers(r.a0, wqes_[row].wqe_counter)) return false;
+    wqes_[row].batch[static_cast<unsigned>(Stage::kDoorbell)] = batch.record;
+    return true;
+  };
+  q.early.erase(std::remove_if(q.early.begin(), q.early.end(), is_of), q.early.end());
+}
+
+// WQEs are decoded in the order of their counters, and in the file behind the doorbells, turns and fetches
+// that brought them: the turn and the fetch are the latest, the doorbell is the first that is not of an
+// earlier one.
+void Analysis::decoded(Queue& q, std::size_t row) {
+  WqeRow& w = wqes_[row];
+  const std::int64_t parsed = w.at(Stage::kParsed);
+  std::int64_t floor = kNoTime;  // the least
+  const auto apply = [&](Stage s, const Batch& b) {
+    if (b.time == kNoTime || b.time > parsed || b.time < floor) return;
+    w.time[static_cast<unsigned>(s)] = floor = b.time;
+    w.batch[static_cast<unsigned>(s)] = b.record;
+  };
+  while (!q.doorbells.empty() && !covers(q.doorbells.front().a0, w.wqe_counter)) q.doorbells.pop_front();
+  if (q.doorbells.empty()) {
+    q.early.push_back(row);
+  } else {
+    w.batch[static_cast<unsigned>(Stage::kDoorbell)] = q.doorbells.front().record;
+    apply(Stage::kDoorbell, q.doorbells.front());
+  }
+  apply(Stage::kScheduled, q.scheduled);
+  // What came with its doorbell (BlueFlame) was not fetched.
+  if (static_cast<std::uint16_t>(w.wqe_counter - q.fetch.a1) * prm::kWqebb < q.fetch.a0)
+    apply(Stage::kFetch, q.fetch);
 }
 
 std::size_t Analysis::row_of(Queue& q, unsigned hca, std::uint32_t qpn, std::uint32_t serial) {
@@ -329,28 +375,12 @@ void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& 
   }
 }
 
-/// Assigns the batches' times to their WQEs and drops the queue.
+/// Drops the queue.
 void Analysis::close_queue(Queue& q) {
-  auto batch_time = [](const std::map<std::uint32_t, std::int64_t>& m, std::uint32_t serial) {
-    auto it = m.upper_bound(serial);
-    return it == m.begin() ? kNoTime : std::prev(it)->second;
-  };
   for (const auto& entry : q.rows) {
-    const std::uint32_t serial = entry.first;
     WqeRow& w = wqes_[entry.second];
     w.until = records_ - 1;
     if (w.opcode < 0) continue;
-    std::int64_t floor = kNoTime;
-    const std::int64_t parsed = w.at(Stage::kParsed);
-    auto apply = [&](Stage s, const std::map<std::uint32_t, std::int64_t>& m) {
-      std::int64_t t = batch_time(m, serial);
-      if (t == kNoTime || (parsed != kNoTime && t > parsed) || (floor != kNoTime && t < floor)) return;
-      w.time[static_cast<unsigned>(s)] = t;
-      floor = t;
-    };
-    apply(Stage::kDoorbell, q.doorbell);
-    apply(Stage::kScheduled, q.scheduled);
-    apply(Stage::kFetch, q.fetch);
     // One ACK may complete several WQEs; it is recorded for the oldest.
     std::int64_t& ack = w.time[static_cast<unsigned>(Stage::kAck)];
     if (ack == kNoTime && w.done != kNoTime && w.at(Stage::kAckTx) == kNoTime &&

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -39,6 +40,8 @@ constexpr unsigned kStages = static_cast<unsigned>(Stage::kCount);
 extern const char* const kStageNames[kStages];
 
 constexpr std::int64_t kNoTime = INT64_MIN;
+constexpr std::uint64_t kNoRecord = UINT64_MAX;
+constexpr unsigned kBatchStages = 3;  ///< the first ones: their records are of several WQEs
 
 struct WqeRow {
   std::uint16_t hca = 0;  ///< the requester's
@@ -48,9 +51,13 @@ struct WqeRow {
   std::uint16_t wqe_counter = 0;
   std::uint64_t bytes = 0;
   std::array<std::int64_t, kStages> time;  ///< ps; kNoTime: stage not reached
-  std::int64_t done = kNoTime;             ///< ps
-  std::int64_t responder_cqe = kNoTime;    ///< ps
-  int status = -1;                         ///< CQE syndrome, 0 = success; -1: not completed
+  /// Numbers in the file of the records that the first stages are known by; kNoRecord: none. A doorbell that
+  /// came after the WQE had been fetched (the card had read the doorbell record for an earlier one) has no
+  /// time above.
+  std::array<std::uint64_t, kBatchStages> batch;
+  std::int64_t done = kNoTime;           ///< ps
+  std::int64_t responder_cqe = kNoTime;  ///< ps
+  int status = -1;                       ///< CQE syndrome, 0 = success; -1: not completed
   bool has_cqe = false, flushed = false;
   std::uint32_t retransmits = 0, naks = 0, packets = 0;
   int responder_hca = -1;           ///< HCA that received it; -1: none in this trace
@@ -59,7 +66,10 @@ struct WqeRow {
   /// Record numbers between which that life lies in the file: [from, until).
   std::uint64_t from = 0, until = UINT64_MAX;
 
-  WqeRow() { time.fill(kNoTime); }
+  WqeRow() {
+    time.fill(kNoTime);
+    batch.fill(kNoRecord);
+  }
   std::int64_t at(Stage s) const { return time[static_cast<unsigned>(s)]; }
   /// First and last time known at the requester, ps.
   std::int64_t start() const;
@@ -119,10 +129,17 @@ class Analysis {
   std::uint64_t foreign_packets() const { return foreign_packets_; }
 
  private:
+  /// A record of the send queue, not of one WQE.
+  struct Batch {
+    std::int64_t time = kNoTime;
+    std::uint64_t record = kNoRecord, a0 = 0, a1 = 0;
+  };
   /// A send queue between two resets: serials start at 0 again after each.
   struct Queue {
     std::unordered_map<std::uint32_t, std::size_t> rows;
-    std::map<std::uint32_t, std::int64_t> doorbell, scheduled, fetch;  // of batches, by first serial
+    std::deque<Batch> doorbells;     // of WQEs that are not decoded yet, and the last one of those that are
+    std::vector<std::size_t> early;  // rows that were decoded before their doorbell came
+    Batch scheduled, fetch;          // the latest
     unsigned life = 0;
     std::uint64_t from = 0;
   };
@@ -132,6 +149,9 @@ class Analysis {
   };
 
   void wqe_record(const Record& r);
+  void batch_record(Queue& q, const Record& r);
+  // Gives the WQE that was decoded the records of its batch.
+  void decoded(Queue& q, std::size_t row);
   // The row of a WQE by its serial number; a new one if it has none yet.
   std::size_t row_of(Queue& q, unsigned hca, std::uint32_t qpn, std::uint32_t serial);
   // What a record says of the stages that the WQE of this row has passed.

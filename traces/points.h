@@ -19,9 +19,11 @@
 
 // clang-format off
 #define HCASIM_TRACE_POINTS(X)                                                                               \
-  /* The life of a WQE. doorbell, scheduled and wqe_fetch cover a batch: serial is that of its first WQE. */ \
-  X(kDoorbell,      doorbell,        kNormal, "qpn", "serial", "SQ producer counter (WQEBBs)", "UAR page",   \
-    "a doorbell or BlueFlame write reached the HCA")                                                         \
+  /* The life of a WQE. doorbell, scheduled and wqe_fetch are of the queue: serial is that of the next WQE   \
+     to be fetched, which a doorbell may be far ahead of. A WQE's doorbell is the first whose counter is not \
+     below its own. */                                                                                       \
+  X(kDoorbell,      doorbell,        kNormal, "qpn", "serial", "WQE counter of the last WQE posted",         \
+    "UAR page", "a doorbell or BlueFlame write reached the HCA")                                             \
   X(kScheduled,     scheduled,       kNormal, "qpn", "serial", "WQEBBs to do", "-",                          \
     "the scheduler gave the send queue its turn")                                                            \
   X(kWqeFetch,      wqe_fetch,       kNormal, "qpn", "serial", "bytes", "SQ consumer counter (WQEBBs)",      \

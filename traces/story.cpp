@@ -219,20 +219,12 @@ bool may_bear(Point p) {
   }
 }
 
-Stage stage_of_batch(Point p) {
-  return p == Point::kDoorbell    ? Stage::kDoorbell
-         : p == Point::kScheduled ? Stage::kScheduled
-                                  : Stage::kFetch;
-}
-
 /// Record `n` of the file, of the WQE's queue.
 void take(Story* s, const Record& r, std::uint64_t n) {
   const WqeRow& w = *s->wqe;
   if (n < w.from || n >= w.until) return;
   if (is_batch(r.p())) {
-    // The batch that the WQE's stage is taken from.
-    if (r.index <= w.serial && r.time_ps == w.at(stage_of_batch(r.p())) && !s->has(r.p()))
-      s->own.push_back(r);
+    if (std::find(w.batch.begin(), w.batch.end(), n) != w.batch.end()) s->own.push_back(r);
     return;
   }
   if (r.index != w.serial) return;

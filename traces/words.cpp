@@ -119,7 +119,7 @@ std::string in_words(const Record& r) {
   const std::uint32_t number = r.obj & 0xffffff;
   switch (r.p()) {
     case Point::kDoorbell:
-      return fmt::format("doorbell of QP {:#x}: producer {}, UAR page {}", number, r.a0, r.a1);
+      return fmt::format("doorbell of QP {:#x}: up to WQE counter {}, UAR page {}", number, r.a0, r.a1);
     case Point::kScheduled:
       return fmt::format("the scheduler gave the send queue its turn, {} WQEBBs to do", r.a0);
     case Point::kWqeFetch:

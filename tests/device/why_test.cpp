@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "rule_check.h"
 #include "traces/story.h"
@@ -274,6 +275,69 @@ TEST_F(Why, SlowBecauseOfCongestion) {
       "", "eth");
   const std::string text = said(qpn_, 9, 0);
   EXPECT_THAT(text, HasSubstr("Its QP is slowed down by congestion control."));
+}
+
+// A queue that is always full: each WQE is posted long before the card fetches it, and has the doorbell of
+// its own post, not of whichever was rung when it was fetched.
+TEST_F(Why, AFullQueuesWqesHaveTheirOwnDoorbells) {
+  constexpr unsigned kDepth = 96, kWqes = 480;
+  struct Post {
+    std::int64_t before, after;  // ns
+  };
+  std::vector<Post> posts;
+  run([&](Device& d) {
+    TwoQps w(d, {}, std::size_t{128} << 10);
+    QpOptions options;
+    options.log_sq = 7;
+    Qp a(d, w.pd, w.cq, w.cq, options), b(d, w.pd, w.rcq, w.rcq);
+    connect_pair(a, b);
+    qpn_ = a.qpn();
+    const auto post = [&] {
+      const std::int64_t before = d.machine().now();
+      a.post(w.wr(WqeOp::kRdmaWrite, 64 << 10));
+      posts.push_back({before, d.machine().now()});
+    };
+    // The first ones by one doorbell for every three.
+    for (unsigned i = 0; i < kDepth; ++i) {
+      const std::int64_t before = d.machine().now();
+      a.post(w.wr(WqeOp::kRdmaWrite, 64 << 10), i % 3 == 2);
+      posts.push_back({before, 0});
+      if (i % 3 == 2)
+        for (unsigned j = i - 2; j <= i; ++j) posts[j].after = d.machine().now();
+    }
+    for (unsigned i = 0; i < kWqes; ++i) {
+      ASSERT_FALSE(w.cq.wait_one().error());
+      if (posts.size() < kWqes) post();
+    }
+  });
+  constexpr std::int64_t kWay = 1000;  // ns from a register's write to the card, at most
+  unsigned bare = 0, late = 0;
+  for (std::uint32_t i = 0; i < kWqes; ++i) {
+    const traces::WqeRow* w = traces::find_wqe(analysis_, {0, qpn_, i, 0});
+    ASSERT_NE(w, nullptr);
+    const std::int64_t rung = w->at(traces::Stage::kDoorbell);
+    // One whose doorbell record the card read before the doorbell was there has none.
+    if (rung == traces::kNoTime) {
+      ++bare;
+      continue;
+    }
+    EXPECT_GE(rung, posts[i].before * 1000) << i;
+    EXPECT_LE(rung, (posts[i].after + kWay) * 1000) << i;
+    if (w->at(traces::Stage::kParsed) > rung + 20'000'000) ++late;
+    EXPECT_EQ(w->start(), rung) << i;
+  }
+  EXPECT_LT(bare, kWqes / 10);
+  EXPECT_GT(late, kWqes / 2) << "the queue was not full";
+  traces::Story story;
+  std::string err;
+  const traces::WqeRow* w = traces::find_wqe(analysis_, {0, qpn_, kWqes - 9, 0});
+  ASSERT_TRUE(traces::tell(path_, analysis_, *w, &story, &err)) << err;
+  const auto doorbells = story.all(traces::Point::kDoorbell);
+  ASSERT_EQ(doorbells.size(), 1u);
+  EXPECT_EQ(doorbells[0].a0, w->wqe_counter);
+  EXPECT_EQ(doorbells[0].time_ps, w->at(traces::Stage::kDoorbell));
+  EXPECT_EQ(story.all(traces::Point::kScheduled).size(), 1u);
+  EXPECT_EQ(story.all(traces::Point::kWqeFetch).size(), 1u);
 }
 
 // ---- commands ----

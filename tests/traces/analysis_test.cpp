@@ -21,14 +21,17 @@ std::uint64_t cqe_a0(unsigned cqn, prm::CqeOp op, unsigned syndrome = 0) {
   return cqn | static_cast<std::uint64_t>(op) << 24 | static_cast<std::uint64_t>(syndrome) << 32;
 }
 
-/// A SEND from `req` to `resp` that passes all stages, one a nanosecond, from `t` on.
+/// A SEND from `req` to `resp` that passes all stages, one a nanosecond, from `t` on. `batch`: how many WQEs
+/// were posted, rung for and fetched with this one; 0: it was so with one before.
 void send(Tracer& req, Tracer& resp, std::int64_t t, std::uint32_t qpn, std::uint32_t serial,
-          bool doorbell = true) {
+          unsigned batch = 1) {
   const std::uint32_t tag = req.tag(qpn);
   auto next = [&] { return t += kNs; };
-  if (doorbell) req.record(Point::kDoorbell, t, qpn, serial, serial + 1);
-  if (doorbell) req.record(Point::kScheduled, t + kNs, qpn, serial, 1);
-  if (doorbell) req.record(Point::kWqeFetch, t + 2 * kNs, qpn, serial, 64);
+  if (batch != 0) {
+    req.record(Point::kDoorbell, t, qpn, serial, serial + batch - 1);
+    req.record(Point::kScheduled, t + kNs, qpn, serial, batch);
+    req.record(Point::kWqeFetch, t + 2 * kNs, qpn, serial, std::uint64_t{64} * batch, serial);
+  }
   t += 2 * kNs;
   req.record(Point::kWqeParsed, next(), qpn, serial, 0x0a | serial << 16, 100);
   req.record(Point::kTranslated, next(), qpn, serial, 1);
@@ -91,8 +94,8 @@ TEST(Analysis, WqeAcrossTwoHcas) {
 TEST(Analysis, BatchSharesItsDoorbell) {
   Tracer t;
   t.open_memory();
-  send(t, t, 1000 * kNs, 5, 0);
-  send(t, t, 1100 * kNs, 5, 1, false);
+  send(t, t, 1000 * kNs, 5, 0, 2);
+  send(t, t, 1100 * kNs, 5, 1, 0);
   send(t, t, 1200 * kNs, 5, 2);
   Analysis a;
   feed(a, {&t});
@@ -101,6 +104,112 @@ TEST(Analysis, BatchSharesItsDoorbell) {
   EXPECT_EQ(a.wqes()[1].at(Stage::kDoorbell), 1000 * kNs);
   EXPECT_EQ(a.wqes()[1].at(Stage::kFetch), 1002 * kNs);
   EXPECT_EQ(a.wqes()[2].at(Stage::kDoorbell), 1200 * kNs);
+}
+
+/// A queue as the card records it: what is posted and what is fetched go on apart from each other.
+struct SendQueue {
+  explicit SendQueue(std::uint32_t first_counter = 0) : counter(first_counter) { t.open_memory(); }
+  void doorbell(std::int64_t at, std::uint32_t index) {
+    t.record(Point::kDoorbell, at * kNs, 5, serial, index & 0xffff);
+  }
+  void turn(std::int64_t at) { t.record(Point::kScheduled, at * kNs, 5, serial); }
+  /// WQEs of so many WQEBBs each.
+  void fetch(std::int64_t at, std::initializer_list<unsigned> sizes) {
+    unsigned all = 0;
+    for (const unsigned size : sizes) all += size;
+    t.record(Point::kWqeFetch, at * kNs, 5, serial, std::uint64_t{64} * all, counter & 0xffff);
+    for (const unsigned size : sizes) decode(at + 1, size);
+  }
+  void decode(std::int64_t at, unsigned size) {
+    t.record(Point::kWqeParsed, at * kNs, 5, serial++, 0x08 | std::uint64_t{counter & 0xffff} << 16, 64);
+    counter += size;
+  }
+  /// ns; -1: none.
+  static std::int64_t ns(const WqeRow& w, Stage s) { return w.at(s) == kNoTime ? -1 : w.at(s) / kNs; }
+  std::vector<std::int64_t> times(Stage s) {
+    Analysis a;
+    const auto records = t.drain();
+    for (const Record& r : records) a.add(r, {});
+    for (const Record& r : records) again.push_back(r);
+    a.finish();
+    std::vector<std::int64_t> v(a.wqes().size());
+    for (const WqeRow& w : a.wqes()) v[w.serial] = ns(w, s);
+    return v;
+  }
+  Tracer t;
+  std::vector<Record> again;
+  std::uint32_t serial = 0, counter = 0;
+};
+
+using Times = std::vector<std::int64_t>;
+
+TEST(Analysis, ADoorbellIsOfTheWqesThatItRingsFor) {
+  SendQueue q;
+  q.doorbell(10, 0);
+  q.turn(11);
+  q.fetch(12, {1});
+  q.doorbell(20, 1);  // posted long before they are fetched
+  q.doorbell(30, 3);  // two at once
+  q.doorbell(40, 4);
+  q.turn(50);
+  q.fetch(52, {1, 1});
+  q.turn(60);
+  q.fetch(62, {1, 1});
+  EXPECT_EQ(q.times(Stage::kDoorbell), (Times{10, 20, 30, 30, 40}));
+}
+
+TEST(Analysis, ATurnAndAFetchAreOfTheWqesThatTheyBrought) {
+  SendQueue q;
+  q.doorbell(20, 3);
+  q.turn(30);
+  q.turn(40);  // nothing was fetched in the one before
+  q.fetch(42, {1, 1});
+  q.turn(50);
+  q.fetch(52, {1});
+  q.doorbell(60, 3);
+  q.turn(61);
+  q.decode(62, 1);  // came with its doorbell (BlueFlame): not fetched
+  EXPECT_EQ(q.times(Stage::kScheduled), (Times{40, 40, 50, 61}));
+}
+
+TEST(Analysis, ABlueFlameWqeWasNotFetched) {
+  SendQueue q;
+  q.doorbell(10, 0);
+  q.turn(20);
+  q.fetch(22, {1});
+  q.doorbell(21, 1);
+  q.decode(23, 1);
+  EXPECT_EQ(q.times(Stage::kFetch), (Times{22, -1}));
+}
+
+TEST(Analysis, DoorbellsNameTheFirstBlockOfAWqeAndWrap) {
+  SendQueue q(0xfffc);
+  q.doorbell(10, 0xfffc);
+  q.doorbell(20, 0xfffe);
+  q.doorbell(30, 0x10001);  // of three blocks, the last of which are beyond the wrap
+  q.doorbell(40, 0x10003);
+  q.turn(50);
+  q.fetch(52, {2, 3, 2, 1});
+  EXPECT_EQ(q.times(Stage::kDoorbell), (Times{10, 20, 30, 40}));
+}
+
+// The card takes what the doorbell record says: also what was posted since, whose doorbell is still on its
+// way.
+TEST(Analysis, AWqeThatWasFetchedBeforeItsDoorbellHasNone) {
+  SendQueue q;
+  q.doorbell(10, 0);
+  q.turn(11);
+  q.fetch(12, {1, 1});
+  q.doorbell(20, 1);
+  q.doorbell(30, 2);
+  q.turn(31);
+  q.fetch(32, {1});
+  EXPECT_EQ(q.times(Stage::kDoorbell), (Times{10, -1, 30}));
+  Analysis a;
+  for (const Record& r : q.again) a.add(r, {});
+  a.finish();
+  EXPECT_EQ(a.wqes()[1].serial, 1u);
+  EXPECT_EQ(a.wqes()[1].batch[0], 5u) << "the number of its doorbell's record";
 }
 
 TEST(Analysis, SerialsStartAgainAfterReset) {

@@ -44,9 +44,9 @@ struct World {
   void send(std::int64_t t, std::uint32_t serial) {
     const std::uint32_t tag = tx.tag(kTx);
     auto next = [&, step = 0]() mutable { return t += kNs * 10 + 137 * ++step; };
-    tx.record(Point::kDoorbell, t, kTx, serial, serial + 1);
+    tx.record(Point::kDoorbell, t, kTx, serial, serial);
     tx.record(Point::kScheduled, next(), kTx, serial, 1);
-    tx.record(Point::kWqeFetch, next(), kTx, serial, 64);
+    tx.record(Point::kWqeFetch, next(), kTx, serial, 64, serial);
     tx.record(Point::kWqeParsed, next(), kTx, serial, 0x0a | serial << 16, 100);
     tx.record(Point::kTranslated, next(), kTx, serial, 1);
     tx.record(Point::kGathered, next(), kTx, serial, 100);

@@ -19,8 +19,8 @@ double run(Tracer& t, std::uint32_t count) {
   const auto start = std::chrono::steady_clock::now();
   for (std::uint32_t i = 0; i < count; i++) {
     const std::int64_t now = i * 500000ll;
-    t.record(Point::kDoorbell, now, 0x42, i, i + 1, 3);
-    t.record(Point::kWqeFetch, now + 300000, 0x42, i, 64, i);
+    t.record(Point::kDoorbell, now, 0x42, i, i & 0xffff, 3);
+    t.record(Point::kWqeFetch, now + 300000, 0x42, i, 64, i & 0xffff);
     t.record(Point::kWqeParsed, now + 310000, 0x42, i, 0x0a | (i & 0xffff) << 16, 64);
     t.record(Point::kPacketTxFirst, now + 350000, 0x42, i, i & 0xffffff, 64);
     t.record(Point::kPacketTxLast, now + 360000, 0x42, i, i & 0xffffff, 1);

@@ -60,9 +60,9 @@ class VariedTrace {
     const bool fails = i % 997 == 500, open = i % 1999 == 1998, slow = i % 313 == 7;
     const std::uint32_t psn = serial & 0xffffff;
     const auto next = [&](std::int64_t least, std::int64_t most) { return t += some(least, most); };
-    tx_.record(Point::kDoorbell, t, qpn, serial, serial + 1, 3);
+    tx_.record(Point::kDoorbell, t, qpn, serial, serial & 0xffff, 3);
     tx_.record(Point::kScheduled, next(20'000, 90'000), qpn, serial, 1);
-    tx_.record(Point::kWqeFetch, next(250'000, 400'000), qpn, serial, 64);
+    tx_.record(Point::kWqeFetch, next(250'000, 400'000), qpn, serial, 64, serial & 0xffff);
     tx_.record(Point::kWqeParsed, next(5000, 15'000), qpn, serial,
                (q % 2 ? 0x08u : 0x0au) | (serial & 0xffff) << 16, bytes);
     tx_.record(Point::kTranslated, next(5000, 60'000), qpn, serial, 1, slow ? 2 : 0);
