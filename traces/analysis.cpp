@@ -7,6 +7,7 @@
 #include "prm/cqe.h"
 #include "prm/info.h"
 #include "prm/packet.h"
+#include "prm/prm.h"
 #include "prm/wqe.h"
 
 namespace hcasim::traces {
@@ -63,6 +64,9 @@ unsigned function_key(const Record& r) { return unsigned{r.hca} << 16 | r.functi
 bool covers(std::uint64_t doorbell, std::uint16_t counter) {
   return static_cast<std::uint16_t>(doorbell - counter) < 0x8000;
 }
+
+/// Some of the types in obj_create and obj_destroy (ObjType of the firmware).
+enum class ObjectType : std::uint64_t { kCq = 7, kQp = 8, kSq = 18 };
 
 bool is_batch_point(Point p) {
   return p == Point::kDoorbell || p == Point::kScheduled || p == Point::kWqeFetch;
@@ -140,16 +144,42 @@ void Analysis::add(const Record& r, const std::vector<std::uint8_t>& blob) {
     wqe_record(r);
   } else if (p == Point::kCqConsumed) {
     consumed(r);
+  } else if (p == Point::kObjCreate || p == Point::kObjDestroy) {
+    object_record(r);
   } else if (p == Point::kCmdStart || p == Point::kCmdDone || p == Point::kCmdBad) {
     if (filter_.hca < 0 || filter_.hca == r.hca) command_record(r, blob);
   }
 }
 
-bool Analysis::starts_anew(const Queue& q) const {
-  auto it = q.rows.find(0);
-  if (it == q.rows.end()) return false;
-  const WqeRow& w = wqes_[it->second];
+bool Analysis::starts_anew(const Queue& q, const Record& r) const {
+  if (q.over != kNoTime) return true;
+  // Serials only go up. Those of another function, if it has a queue of the same number, say nothing.
+  if (q.function == r.function) return r.index < q.next;
+  if (r.index != 0) return false;
+  const auto first = q.rows.find(0);
+  if (first == q.rows.end()) return false;
+  const WqeRow& w = wqes_[first->second];
   return w.opcode >= 0 && (w.end() != kNoTime || w.status >= 0);
+}
+
+// A driver that is loaded anew makes queues of the same numbers, whose counters begin again.
+void Analysis::object_record(const Record& r) {
+  const auto type = static_cast<ObjectType>(r.a0);
+  if (type == ObjectType::kQp || type == ObjectType::kSq) queue_over(r, QpTag::qpn(r.obj));
+  if (type == ObjectType::kCq) pending_cqes_.erase({function_key(r), r.obj & 0xffffff});
+}
+
+void Analysis::queue_over(const Record& r, std::uint32_t number) {
+  const auto it = queues_.find({r.hca, number});
+  if (it == queues_.end() || it->second.function != r.function) return;
+  Queue& q = it->second;
+  if (q.rows.empty()) {  // rung for in vain: no life that would count
+    const unsigned life = q.life;
+    q = Queue();
+    q.life = life;
+  } else if (q.over == kNoTime) {
+    q.over = r.time_ps;
+  }
 }
 
 void Analysis::wqe_record(const Record& r) {
@@ -166,7 +196,10 @@ void Analysis::wqe_record(const Record& r) {
   if (p == Point::kFlush && r.a1 != 0) return;  // of a receive queue: no send WQE
 
   Queue& q = queues_[{hca, qpn}];
-  if (r.index == 0 && (is_batch_point(p) || p == Point::kWqeParsed) && starts_anew(q)) close_queue(q);
+  if (is_batch_point(p) || p == Point::kWqeParsed) {
+    if (starts_anew(q, r)) close_queue(q, r.time_ps);
+    q.function = r.function;
+  }
   if (is_batch_point(p)) {
     batch_record(q, r);
     return;
@@ -197,6 +230,8 @@ void Analysis::batch_record(Queue& q, const Record& r) {
 // earlier one.
 void Analysis::decoded(Queue& q, std::size_t row) {
   WqeRow& w = wqes_[row];
+  q.next = w.serial + 1;
+  w.function = static_cast<std::uint16_t>(q.function);
   const std::int64_t parsed = w.at(Stage::kParsed);
   std::int64_t floor = kNoTime;  // the least
   const auto apply = [&](Stage s, const Batch& b) {
@@ -367,6 +402,8 @@ void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& 
       c.delivery = static_cast<std::uint8_t>(r.a0 >> 24);
       c.syndrome = static_cast<std::uint32_t>(r.a1);
       c.output = blob;
+      if (c.opcode == prm::op::_2RST_QP && !c.failed() && holds<prm::qp_2rst_in::qpn>(c.input))
+        queue_over(r, static_cast<std::uint32_t>(prm::get<prm::qp_2rst_in::qpn>(c.input.data())));
       break;
     default:  // kCmdBad
       c.end = r.time_ps;
@@ -375,12 +412,12 @@ void Analysis::command_record(const Record& r, const std::vector<std::uint8_t>& 
   }
 }
 
-/// Drops the queue.
-void Analysis::close_queue(Queue& q) {
+void Analysis::close_queue(Queue& q, std::int64_t now) {
   for (const auto& entry : q.rows) {
     WqeRow& w = wqes_[entry.second];
     w.until = records_ - 1;
     if (w.opcode < 0) continue;
+    if (w.end() == kNoTime) w.dropped = q.over != kNoTime ? q.over : now;
     // One ACK may complete several WQEs; it is recorded for the oldest.
     std::int64_t& ack = w.time[static_cast<unsigned>(Stage::kAck)];
     if (ack == kNoTime && w.done != kNoTime && w.at(Stage::kAckTx) == kNoTime &&
@@ -395,7 +432,7 @@ void Analysis::close_queue(Queue& q) {
 
 void Analysis::finish() {
   records_++;  // close_queue() is for a record that begins a new life
-  for (auto& q : queues_) close_queue(q.second);
+  for (auto& q : queues_) close_queue(q.second, kNoTime);
   auto by_time = [](const auto& a, const auto& b) { return a.start() < b.start(); };
   records_--;
   pending_cqes_.clear();  // they refer to rows by index

@@ -44,7 +44,8 @@ constexpr std::uint64_t kNoRecord = UINT64_MAX;
 constexpr unsigned kBatchStages = 3;  ///< the first ones: their records are of several WQEs
 
 struct WqeRow {
-  std::uint16_t hca = 0;  ///< the requester's
+  std::uint16_t hca = 0;       ///< the requester's
+  std::uint16_t function = 0;  ///< of that HCA; known of those that were posted()
   std::uint32_t qpn = 0, serial = 0;
   int opcode = -1;  ///< WQE opcode; -1: no wqe_parsed record
   int bth_opcode = -1;
@@ -63,6 +64,8 @@ struct WqeRow {
   int responder_hca = -1;           ///< HCA that received it; -1: none in this trace
   std::uint32_t responder_qpn = 0;  ///< 0: no packet of it passed the checks
   unsigned life = 0;                ///< of its send queue: how many resets came before
+  /// ps; its queue was reset or destroyed, or made anew, and it had not ended.
+  std::int64_t dropped = kNoTime;
   /// Record numbers between which that life lies in the file: [from, until).
   std::uint64_t from = 0, until = UINT64_MAX;
 
@@ -74,6 +77,9 @@ struct WqeRow {
   /// First and last time known at the requester, ps.
   std::int64_t start() const;
   std::int64_t end() const;
+  /// Whether it was seen to be posted, and when it was no longer under way, ps; kNoTime: it still was.
+  bool posted() const { return opcode >= 0; }
+  std::int64_t left() const { return end() != kNoTime ? std::max(end(), start()) : dropped; }
   /// The stages reached, sorted by time: payload may overtake the start of its packet, a READ scatters last.
   std::vector<std::pair<Stage, std::int64_t>> steps() const;
   std::string opcode_name() const;
@@ -95,6 +101,12 @@ struct CommandRow {
   std::string place() const;
   std::string status_name() const;
 };
+
+/// Whether a mailbox is long enough for this field.
+template <class F>
+bool holds(const std::vector<std::uint8_t>& mailbox) {
+  return mailbox.size() * 8 >= F::bit_off + F::bits;
+}
 
 struct Filter {
   std::int64_t qpn = -1;  ///< only WQEs of this QPN
@@ -140,6 +152,9 @@ class Analysis {
     std::deque<Batch> doorbells;     // of WQEs that are not decoded yet, and the last one of those that are
     std::vector<std::size_t> early;  // rows that were decoded before their doorbell came
     Batch scheduled, fetch;          // the latest
+    std::uint32_t next = 0;          // the serial behind the last that was decoded
+    unsigned function = 0;           // of the HCA
+    std::int64_t over = kNoTime;     // it was reset or destroyed; late records are still of it
     unsigned life = 0;
     std::uint64_t from = 0;
   };
@@ -158,8 +173,12 @@ class Analysis {
   void stage(const Record& r, std::size_t row);
   void command_record(const Record& r, const std::vector<std::uint8_t>& blob);
   void consumed(const Record& r);
-  void close_queue(Queue& q);
-  bool starts_anew(const Queue& q) const;
+  // The queue's life has ended; `now`: when, if that is not known.
+  void close_queue(Queue& q, std::int64_t now);
+  // Whether a record of the requester's belongs to a next life.
+  bool starts_anew(const Queue& q, const Record& r) const;
+  void object_record(const Record& r);
+  void queue_over(const Record& r, std::uint32_t number);
 
   Filter filter_;
   std::vector<WqeRow> wqes_;

@@ -45,11 +45,6 @@ bool moves_qp(std::uint16_t opcode) {
   }
 }
 
-template <class F>
-bool holds(const std::vector<std::uint8_t>& b) {
-  return b.size() * 8 >= F::bit_off + F::bits;
-}
-
 /// The QPN that a command is about; -1: none, or it failed.
 std::int64_t qpn_of(const CommandRow& c) {
   if (c.end == kNoTime || c.failed()) return -1;

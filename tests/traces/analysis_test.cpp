@@ -340,6 +340,82 @@ TEST(Analysis, FunctionsAreApart) {
   EXPECT_EQ(a.wqes()[1].at(Stage::kConsumed), kNoTime);
 }
 
+/// Lives of the rows of QP 5, by their order.
+std::vector<unsigned> lives(Tracer& t) {
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  std::vector<unsigned> v;
+  for (const WqeRow& w : a.wqes())
+    if (w.qpn == 5) v.push_back(w.life);
+  return v;
+}
+
+TEST(Analysis, SerialsThatGoBackAreOfAnotherLife) {
+  Tracer t;
+  t.open_memory();
+  // Recording began late, and the first life's last WQE never ended.
+  send(t, t, 1000 * kNs, 5, 7);
+  t.record(Point::kWqeParsed, 1100 * kNs, 5, 8, 0x0a | 8 << 16, 100);
+  send(t, t, 2000 * kNs, 5, 0);
+  t.record(Point::kWqeParsed, 2100 * kNs, 5, 1, 0x0a | 1 << 16, 100);
+  send(t, t, 3000 * kNs, 5, 0);  // serial 0 ended, serial 1 did not
+  t.record(Point::kWqeParsed, 3100 * kNs, 5, 4, 0x0a | 4 << 16, 100);
+  t.record(Point::kWqeParsed, 4000 * kNs, 5, 2, 0x0a | 2 << 16, 100);  // serial 0 was not recorded
+  EXPECT_EQ(lives(t), (std::vector<unsigned>{0, 0, 1, 1, 2, 2, 3}));
+}
+
+TEST(Analysis, AQueueThatIsMadeAnewHasAnotherLife) {
+  for (const unsigned type : {8u, 18u, 11u}) {
+    Tracer t;
+    t.open_memory();
+    send(t, t, 1000 * kNs, 5, 0);
+    t.record(Point::kObjCreate, 1500 * kNs, {0u, 6u}, 0, type);
+    t.record(Point::kObjCreate, 1500 * kNs, {1u, 5u}, 0, type);
+    send(t, t, 1600 * kNs, 5, 1);
+    t.record(Point::kObjCreate, 1700 * kNs, {0u, 5u}, 0, type);
+    send(t, t, 2000 * kNs, 5, 2);  // the records between are lost
+    EXPECT_EQ(lives(t), (std::vector<unsigned>{0, 0, type == 11 ? 0u : 1u})) << type;
+  }
+}
+
+TEST(Analysis, AQueueThatIsResetHasAnotherLife) {
+  for (const unsigned status : {0u, 3u}) {
+    Tracer t;
+    t.open_memory();
+    send(t, t, 1000 * kNs, 5, 0);
+    t.record(Point::kWqeParsed, 1100 * kNs, 5, 1, 0x0a | 1 << 16, 100);
+    std::vector<std::uint8_t> in(16);
+    prm::set<prm::qp_2rst_in::opcode>(in.data(), prm::op::_2RST_QP);
+    prm::set<prm::qp_2rst_in::qpn>(in.data(), 5);
+    t.record_blob(Point::kCmdStart, 1200 * kNs, 0, 9, prm::op::_2RST_QP, 16, in.data(), in.size());
+    t.record(Point::kCmdDone, 1300 * kNs, 0, 9, prm::op::_2RST_QP | status << 16);
+    t.record(Point::kPacketRx, 1400 * kNs, t.tag(5), 1, 5 | 4 << 24, 100);  // was on its way
+    send(t, t, 2000 * kNs, 5, 2);
+    Analysis a;
+    feed(a, {&t});
+    a.finish();
+    ASSERT_EQ(a.wqes().size(), 3u);
+    EXPECT_EQ(a.wqes()[1].at(Stage::kRx), 1400 * kNs);
+    EXPECT_EQ(a.wqes()[1].dropped, status == 0 ? 1300 * kNs : kNoTime);
+    EXPECT_EQ(a.wqes()[2].life, status == 0 ? 1u : 0u);
+  }
+}
+
+TEST(Analysis, ACqThatIsMadeAnewIsNotConsumedForTheOldOne) {
+  for (const bool anew : {false, true}) {
+    Tracer t;
+    t.open_memory();
+    t.record(Point::kCqeWritten, 1000 * kNs, 5, 0, cqe_a0(6, prm::CqeOp::kReq), 0);
+    if (anew) t.record(Point::kObjCreate, 1500 * kNs, 6, 0, 7);
+    t.record(Point::kCqConsumed, 2000 * kNs, 6, 3);
+    Analysis a;
+    feed(a, {&t});
+    a.finish();
+    EXPECT_EQ(a.wqes()[0].at(Stage::kConsumed), anew ? kNoTime : 2000 * kNs);
+  }
+}
+
 TEST(Report, JsonAndPerfettoParse) {
   Tracer t;
   t.open_memory();

@@ -346,10 +346,11 @@ TEST_F(WorstTest, SlowOnesByTheirLike) {
   using S = prm::CqeSyndrome;
   for (std::uint32_t i = 0; i < 10; i++) {
     wqe(7, i, i * 1'000'000, i == 4 ? 5000 : i == 5 ? 4000 : 1000, S::kOk, 64);
-    wqe(7, 100 + i, i * 1'000'000 + 7, 100'000, S::kOk, 1u << 20);  // long, as all of its size
     wqe(8, i, i * 1'000'000, i == 9 ? 30'000 : 10'000, S::kOk, 4096);
   }
-  wqe(9, 0, 0, 900'000, S::kOk);  // the only one of its kind
+  for (std::uint32_t i = 0; i < 10; i++)
+    wqe(7, 100 + i, i * 1'000'000 + 7, 100'000, S::kOk, 1u << 20);  // long, as all of its size
+  wqe(9, 0, 0, 900'000, S::kOk);                                    // the only one of its kind
   const auto slow = slow_wqes(analysis(), 10);
   ASSERT_EQ(slow.size(), 2u);
   EXPECT_EQ(wqe_id(*slow[0].wqe), "0:0x7:4");
