@@ -82,12 +82,13 @@ std::int64_t WqeRow::start() const {
   std::int64_t first = kNoTime;
   for (std::int64_t t : time)
     if (t != kNoTime) keep_first(first, t);
-  return first != kNoTime ? first : done;
+  return first != kNoTime ? first : seen;
 }
 
 std::int64_t WqeRow::end() const {
   if (at(Stage::kCqe) != kNoTime) return at(Stage::kCqe);
   if (done != kNoTime) return done;
+  if (failed != kNoTime) return failed;
   return at(Stage::kAck);
 }
 
@@ -273,6 +274,7 @@ void Analysis::stage(const Record& r, std::size_t row) {
   auto keep_last = [&](std::int64_t& t, std::int64_t v) {
     if (t == kNoTime || (v > t && !complete)) t = v;
   };
+  keep_first(w.seen, r.time_ps);
   const prm::BthTraits bth = prm::bth_traits(static_cast<std::uint8_t>(r.a0 >> 24));
   switch (r.p()) {
     case Point::kWqeParsed:
@@ -348,8 +350,13 @@ void Analysis::stage(const Record& r, std::size_t row) {
     case Point::kRnrRx:
       w.naks++;
       break;
+    case Point::kWqeErr:
+      keep_first(w.failed, r.time_ps);
+      if (w.status < 0) w.status = static_cast<int>(r.a0 & 0xff);
+      break;
     case Point::kFlush:
       w.flushed = true;
+      keep_first(w.failed, r.time_ps);
       if (w.status < 0) w.status = static_cast<int>(prm::CqeSyndrome::kWrFlush);
       break;
     default:

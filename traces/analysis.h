@@ -57,6 +57,8 @@ struct WqeRow {
   /// time above.
   std::array<std::uint64_t, kBatchStages> batch;
   std::int64_t done = kNoTime;           ///< ps
+  std::int64_t failed = kNoTime;         ///< ps; it was found wrong, or flushed
+  std::int64_t seen = kNoTime;           ///< ps; the first record of it
   std::int64_t responder_cqe = kNoTime;  ///< ps
   int status = -1;                       ///< CQE syndrome, 0 = success; -1: not completed
   bool has_cqe = false, flushed = false;
@@ -74,7 +76,7 @@ struct WqeRow {
     batch.fill(kNoRecord);
   }
   std::int64_t at(Stage s) const { return time[static_cast<unsigned>(s)]; }
-  /// First and last time known at the requester, ps.
+  /// First and last time known at the requester, ps; of one without any stage the first of its records.
   std::int64_t start() const;
   std::int64_t end() const;
   /// Whether it was seen to be posted, and when it was no longer under way, ps; kNoTime: it still was.

@@ -110,7 +110,7 @@ void choose_bars(Overview* o, const std::vector<const WqeRow*>& rows, const Over
 }  // namespace
 
 std::int64_t last_time(const WqeRow& w) {
-  std::int64_t last = w.done;
+  std::int64_t last = std::max({w.done, w.failed, w.start()});
   for (unsigned i = 0; i < kStages; i++)
     if (static_cast<Stage>(i) != Stage::kConsumed) last = std::max(last, w.time[i]);  // kNoTime is the least
   return last;

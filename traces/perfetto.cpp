@@ -3,6 +3,7 @@
 /// as slices of their slot, errors as instants.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <tuple>
@@ -47,10 +48,8 @@ std::string ts(std::int64_t ps) {
 
 void wqe(Writer& w, const WqeRow& r, std::size_t id) {
   if (r.start() == kNoTime) return;
-  std::int64_t end = r.start();
-  for (std::int64_t t : r.time)
-    if (t != kNoTime && t > end) end = t;
-  if (r.done != kNoTime && r.done > end) end = r.done;
+  std::int64_t end = std::max({r.start(), r.done, r.failed});  // kNoTime is the least
+  for (std::int64_t t : r.time) end = std::max(end, t);
   const std::string common = fmt::format("\"cat\":\"wqe\",\"id\":{},\"pid\":{},\"tid\":{}", id, r.hca, r.qpn);
   const std::string name = fmt::format("QP {:#x} {}", r.qpn, r.opcode_name());
   w.put(fmt::format(

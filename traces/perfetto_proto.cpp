@@ -177,6 +177,7 @@ std::vector<Step> responder_steps(const WqeRow& w) {
 void wqe(Writer& w, const WqeRow& r, std::uint64_t number) {
   std::vector<Step> life;
   for (const auto& [stage, t] : r.steps()) life.push_back({kStageNames[static_cast<unsigned>(stage)], t});
+  if (life.empty() && r.failed != kNoTime) life.push_back({"failed", r.failed});
   if (life.empty()) return;
   if (r.done != kNoTime && r.done > life.back().time) life.push_back({"done", r.done});
   const std::int64_t from = life.front().time, to = life.back().time;

@@ -51,7 +51,8 @@ void print_wqes(const Analysis& a, const ReportOptions& o, std::FILE* out) {
     fmt::print(out, "{:>3} {:>#8x} {:>9} {:>5} {:<14} {:>9} {:>16.1f} {:>12} {}", w.hca, w.qpn, w.serial,
                w.wqe_counter, w.opcode_name(), w.bytes, ns(w.start()),
                w.end() != kNoTime ? fmt::format("{:.1f}", ns(w.end() - w.start())) : "-", w.status_name());
-    if (w.status >= 0 && !w.has_cqe) fmt::print(out, " no-cqe");
+    // Of a WQE that was never seen decoded, the CQE may have been left out, too.
+    if (w.status >= 0 && !w.has_cqe && w.opcode >= 0) fmt::print(out, " no-cqe");
     fmt::print(out, "\n");
     std::vector<std::string> words;
     if (w.retransmits != 0) words.push_back(fmt::format("retransmits={}", w.retransmits));

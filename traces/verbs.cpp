@@ -301,7 +301,7 @@ int why_one(const std::string& path, const Analysis& a, const std::string& name)
     if (c == nullptr)
       return complain("the trace has no command " + name + ": cmd:HCA:SEQ, as `commands` prints them");
     fmt::print("{}: {}, {}\n", name, c->name(), c->status_name());
-    print_reasons(why(a, *c), c->start);
+    print_reasons(why(a, *c), c->start != kNoTime ? c->start : c->end);
     return 0;
   }
   Story s;
@@ -365,7 +365,8 @@ int one_main(int argc, char** argv, bool explain) {
   }
   fmt::print("Its QP as the driver made it:\n");
   for (const CommandRow* c : s.context) {
-    fmt::print("    command {:>5} {:<14} at {:.3f} us\n", c->seq, c->name(), us(c->start));
+    fmt::print("    command {:>5} {:<14} at {:.3f} us\n", c->seq, c->name(),
+               us(c->start != kNoTime ? c->start : c->end));
     if (fields) fmt::print("        {}\n", input_fields(*c));
   }
   return status;

@@ -249,6 +249,42 @@ TEST(Analysis, ErrorsAndRetries) {
   EXPECT_EQ(a.count(Point::kFlush), 2u);
 }
 
+// As with trace_filter=kind=error.
+TEST(Analysis, ErrorsAlone) {
+  Tracer t;
+  t.open_memory();
+  std::string err;
+  ASSERT_TRUE(t.set_filter("kind=error", &err)) << err;
+  const std::int64_t at = 7'000'000 * kNs;
+  send(t, t, at, 5, 0);
+  t.record(Point::kRetransmit, at + 1 * kNs, 5, 1);
+  t.record(Point::kWqeErr, at + 3 * kNs, 5, 1, 0x15 | 0x81 << 8, 0x0a);
+  t.record(Point::kFlush, at + 4 * kNs, 5, 2, 2, 0);
+  t.record(Point::kRnrRx, at + 5 * kNs, 6, 0);
+  t.record(Point::kCmdStart, at, 0, 3, prm::op::QUERY_QP);
+  t.record(Point::kCmdBad, at, 0, 3, 7, 0);
+  Analysis a;
+  feed(a, {&t});
+  a.finish();
+  ASSERT_EQ(a.wqes().size(), 3u);
+  EXPECT_EQ(a.wqes()[0].status_name(), "RETRY_EXC");
+  EXPECT_EQ(a.wqes()[0].start(), at + 1 * kNs);
+  EXPECT_EQ(a.wqes()[0].end(), at + 3 * kNs);
+  EXPECT_EQ(a.wqes()[1].status_name(), "WR_FLUSH");
+  EXPECT_EQ(a.wqes()[1].end(), at + 4 * kNs);
+  EXPECT_EQ(a.wqes()[2].status_name(), "open");
+  EXPECT_EQ(a.wqes()[2].start(), at + 5 * kNs);
+  ReportOptions o;
+  o.errors = true;
+  const std::string text = capture([&](std::FILE* f) { print_text(a, o, f); });
+  EXPECT_NE(text.find(" 7000001.0          2.0 RETRY_EXC\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("no-cqe"), std::string::npos) << text;
+  EXPECT_EQ(text.find("9223372036"), std::string::npos) << text;
+  const auto j = nlohmann::json::parse(capture([&](std::FILE* f) { print_json(a, o, "", f); }));
+  EXPECT_EQ(j["wqes"][0]["start_ns"], 7000001.0);
+  EXPECT_EQ(j["wqes"][0]["total_ns"], 2.0);
+}
+
 TEST(Analysis, Filters) {
   Tracer t0(0), t1(1);
   t0.open_memory();
