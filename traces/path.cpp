@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "prm/prm.h"
 #include "traces/frame_end.h"
@@ -16,6 +17,7 @@ namespace {
 
 // flow_table_type (mlx5_ifc.h), as people call them
 enum : unsigned { kEgressAcl = 2, kIngressAcl = 3, kFdb = 4 };
+constexpr std::size_t kDeepest = 40;  // branches are indented no further
 constexpr const char* kTypes[] = {"NIC receive", "NIC transmit", "egress ACL",   "ingress ACL",  "FDB",
                                   "sniffer",     "sniffer",      "RDMA receive", "RDMA transmit"};
 
@@ -187,23 +189,31 @@ std::string step_text(const PathStep& step) {
 
 namespace {
 
-// hca: whose the step before was. What goes on in the switch of another one (the card's other port) says so.
-void add_lines(const FramePath& path, std::size_t first, std::uint32_t hca, std::size_t depth,
-               std::string& text) {
-  for (std::size_t i = first;;) {
-    const PathStep& step = path.steps[i];
-    const Record& r = step.record;
-    const bool named = r.p() == Point::kFrameEnters && (r.a0 & 0xff) != kFdb;
-    text += fmt::format("{:>{}}{}{}\n", "", 2 + 2 * depth,
-                        r.hca != hca && !named ? fmt::format("HCA {}: ", r.hca) : "", step_text(step));
-    hca = r.hca;
-    if (step.followed.size() == 1) {
+// A root and what follows it. A file may have any number of branches one in the other: no recursion.
+void add_lines(const FramePath& path, std::size_t root, std::string& text) {
+  struct Branch {
+    std::size_t first;
+    std::uint32_t hca;  // whose the step before was
+    std::size_t depth;
+  };
+  std::vector<Branch> open{{root, path.steps[root].record.hca, 0}};
+  while (!open.empty()) {
+    auto [i, hca, depth] = open.back();
+    open.pop_back();
+    for (;;) {
+      const PathStep& step = path.steps[i];
+      const Record& r = step.record;
+      const bool named = r.p() == Point::kFrameEnters && (r.a0 & 0xff) != kFdb;
+      // What goes on in the switch of another one (the card's other port) says so.
+      text += fmt::format("{:>{}}{}{}\n", "", 2 + 2 * depth,
+                          r.hca != hca && !named ? fmt::format("HCA {}: ", r.hca) : "", step_text(step));
+      hca = r.hca;
+      if (step.followed.size() != 1) break;
       i = step.followed.front();
-      continue;
     }
-    for (const std::size_t next : step.followed)
-      add_lines(path, next, hca, depth < 40 ? depth + 1 : depth, text);
-    return;
+    const std::vector<std::size_t>& next = path.steps[i].followed;
+    const std::size_t deeper = depth < kDeepest ? depth + 1 : depth;
+    for (auto branch = next.rbegin(); branch != next.rend(); ++branch) open.push_back({*branch, hca, deeper});
   }
 }
 
@@ -221,7 +231,7 @@ std::string path_text(const FramePath& path) {
     text += "\n  " + frame_text(first.head.data(), first.head.size());
   }
   text += "\n";
-  for (const std::size_t root : path.roots) add_lines(path, root, path.steps[root].record.hca, 0, text);
+  for (const std::size_t root : path.roots) add_lines(path, root, text);
   return text;
 }
 

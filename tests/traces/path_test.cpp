@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "prm/prm.h"
 #include "traces/frame_end.h"
 
@@ -65,6 +67,20 @@ class PathTest : public ::testing::Test {
 
   Tracer tracer;
 };
+
+// No card makes such a path, but a file may hold it.
+TEST_F(PathTest, BranchesWithoutEnd) {
+  constexpr unsigned kBranches = 200'000;
+  const std::uint32_t path = enters(0, 0, kFdb, 1, tcp_frame());
+  std::uint32_t before = path;
+  for (unsigned i = 0; i < kBranches; ++i) {
+    const std::uint32_t next = table(path, before, kFdb, i, 9, 0x4);
+    leaves(path, before, FrameEnd::kUplink, 0xffff);
+    before = next;
+  }
+  const std::string all = text();
+  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 3 + 2 * kBranches);
+}
 
 TEST_F(PathTest, CopiesAreBranches) {
   const std::uint32_t path = enters(0, 0, kFdb, 1, tcp_frame());
