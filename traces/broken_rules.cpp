@@ -19,7 +19,8 @@ namespace hcasim::traces {
 namespace {
 
 void print(const Record& r, const char* mark) {
-  fmt::print("{} {:>16.3f} us hca {}  {}\n", mark, static_cast<double>(r.time_ps) / 1e6, r.hca, in_words(r));
+  fmt::print("{} {:>16.3f} us hca {}  {}\n", mark, static_cast<double>(r.time_ps) / 1e6, place_of(r),
+             in_words(r));
 }
 
 void print_broken(const Record& r, const std::vector<std::uint8_t>& blob) {

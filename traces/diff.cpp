@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -66,8 +67,9 @@ class Commands {
   }
 
  private:
-  static std::pair<unsigned, std::uint32_t> key(const Entry& e) { return {e.record.hca, e.record.obj}; }
-  std::map<std::pair<unsigned, std::uint32_t>, Entry> started_;
+  using Key = std::tuple<unsigned, unsigned, std::uint32_t>;  // HCA, function, slot
+  static Key key(const Entry& e) { return {e.record.hca, e.record.function, e.record.obj}; }
+  std::map<Key, Entry> started_;
 };
 
 void print(const char* mark, std::uint64_t number, const Entry& e, const Commands& commands, std::FILE* out) {

@@ -54,12 +54,9 @@ class Builder {
     return s.substr(0, n) + fmt::format("... ({} bytes more)", s.size() - n);
   }
 
-  static std::string hca_name(const Record& r) {
-    return r.function != 0 ? fmt::format("{}.{}", r.hca, unsigned{r.function}) : std::to_string(r.hca);
-  }
   /// [time, HCA, trace point, WQE, words]
   Json record(const Record& r) const {
-    return Json::array({r.time_ps, hca_name(r), info(r.p()).name, wqe_of(r), text(in_words(r))});
+    return Json::array({r.time_ps, place_of(r), info(r.p()).name, wqe_of(r), text(in_words(r))});
   }
   Json records(const std::vector<Record>& v) const {
     Json j = Json::array();

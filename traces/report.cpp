@@ -87,9 +87,8 @@ void print_commands(const Analysis& a, const ReportOptions& o, std::FILE* out) {
 void print_error(const Record& r, std::FILE* out) {
   std::string wqe = wqe_of(r);
   if (!wqe.empty()) wqe = "WQE " + wqe + ": ";
-  const std::string function = r.function != 0 ? fmt::format(".{}", unsigned{r.function}) : "";
-  fmt::print(out, "{:>14.3f} us  HCA {:<4} {:<14}  {}{}\n", us(r.time_ps),
-             fmt::format("{}{}", r.hca, function), info(r.p()).name, wqe, in_words(r));
+  fmt::print(out, "{:>14.3f} us  HCA {:<4} {:<14}  {}{}\n", us(r.time_ps), place_of(r), info(r.p()).name, wqe,
+             in_words(r));
 }
 
 void print_errors(const Analysis& a, const ReportOptions& o, std::FILE* out) {
@@ -218,10 +217,8 @@ std::string text(const Json& j) { return j.dump(-1, ' ', false, Json::error_hand
 }  // namespace
 
 std::string describe(const Record& r, const std::string& point_name) {
-  const std::string hca =
-      r.function == 0 ? std::to_string(r.hca) : fmt::format("{}.{}", r.hca, unsigned{r.function});
   std::string s = fmt::format("{:>16.3f} ns hca {} {:<16} obj {:#x} index {} a0 {:#x} a1 {:#x}",
-                              ns(r.time_ps), hca, point_name, r.obj, r.index, r.a0, r.a1);
+                              ns(r.time_ps), place_of(r), point_name, r.obj, r.index, r.a0, r.a1);
   if (r.point < kPoints) s += fmt::format("  {}", kPointInfo[r.point].help);
   if (r.blob_len != 0) s += fmt::format(" ({} bytes)", unsigned{r.blob_len});
   return s;

@@ -56,6 +56,8 @@ bool tell(const std::string& path, const Analysis& a, const WqeRow& w, Story* st
 bool tell(const std::string& path, const Analysis& a, const std::vector<const WqeRow*>& wqes,
           const std::function<void(const Story&)>& each, std::string* err);
 
+/// "HCA", or "HCA.FUNCTION" of a record of a function that is not its first.
+std::string place_of(const Record& r);
 /// A record in words, without its time.
 std::string in_words(const Record& r);
 std::string time_text(std::int64_t ps);  ///< "1.234 us"

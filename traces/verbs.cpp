@@ -218,7 +218,7 @@ int commands_main(int argc, char** argv) {
 void print_proof(const std::vector<Record>& proof, std::int64_t since) {
   for (const Record& r : proof)
     fmt::print("    {:>14}  HCA {}  {}\n", (r.time_ps < since ? "" : "+") + time_text(r.time_ps - since),
-               r.hca, in_words(r));
+               place_of(r), in_words(r));
 }
 
 /// The command "cmd:HCA:SEQ", or "cmd:HCA.FUNCTION:SEQ"; nullptr: not in the trace.

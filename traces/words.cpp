@@ -115,6 +115,10 @@ std::string time_text(std::int64_t ps) {
   return fmt::format("{:.3f} ms", ns / 1e6);
 }
 
+std::string place_of(const Record& r) {
+  return r.function != 0 ? fmt::format("{}.{}", r.hca, unsigned{r.function}) : std::to_string(r.hca);
+}
+
 std::string in_words(const Record& r) {
   const std::uint32_t number = r.obj & 0xffffff;
   switch (r.p()) {

@@ -142,5 +142,21 @@ TEST(Diff, CommandsAreNamedWithTheFieldsOfTheirMailboxes) {
   EXPECT_NE(c.text.find("cqn=0x82"), std::string::npos) << c.text;
 }
 
+// Two functions use the same slot at a time.
+TEST(Diff, CommandsOfFunctionsAreApart) {
+  const auto both = [](unsigned cqn) {
+    return [=](Tracer& t) {
+      std::array<std::uint8_t, 16> in{}, out{};
+      t.record_blob(Point::kCmdStart, 1000, {0u, 3u}, 7, prm::op::CREATE_CQ, 0, in.data(), in.size());
+      t.record_blob(Point::kCmdStart, 1000, {2u, 3u}, 7, prm::op::QUERY_ISSI, 0, in.data(), in.size());
+      prm::set<prm::create_cq_out::cqn>(out.data(), cqn);
+      t.record_blob(Point::kCmdDone, 2000, {0u, 3u}, 7, prm::op::CREATE_CQ, 0, out.data(), out.size());
+    };
+  };
+  const Compared c = compare(File(both(0x81)), File(both(0x82)), 0);
+  EXPECT_NE(c.text.find("CREATE_CQ: cqn=0x81"), std::string::npos) << c.text;
+  EXPECT_EQ(c.text.find("QUERY_ISSI"), std::string::npos) << c.text;
+}
+
 }  // namespace
 }  // namespace hcasim::traces
