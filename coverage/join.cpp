@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <set>
 #include <stdexcept>
 #include <tuple>
 
 #include "traces/analysis.h"
 #include "traces/reader.h"
+#include "traces/story.h"
 
 namespace hcasim::coverage {
 namespace {
@@ -27,27 +27,40 @@ class Joiner {
   Joiner(const std::vector<Located>& modules, const std::vector<Load>& loads)
       : modules_(modules), loads_(loads) {}
 
-  void add(const Record& r) {
+  void add(const Record& r, const std::vector<std::uint8_t>& blob) {
+    analysis_.add(r, blob);
+    const std::uint64_t number = records_++;
     if (r.p() == Point::kGuestCode)
       code(r);
     else if (r.p() == Point::kDoorbell)
-      doorbell(r);
+      doorbell(r, number);
     else if (r.p() == Point::kCmdStart)
       command(r);
   }
 
   Joined finish() {
-    for (auto& [queue, open] : open_) close(queue, open, {});
+    analysis_.finish();
+    for (const traces::WqeRow& w : analysis_.wqes()) {
+      const auto by = doorbells_.find(w.batch[static_cast<unsigned>(traces::Stage::kDoorbell)]);
+      if (by == doorbells_.end()) continue;
+      Doorbell& doorbell = by->second;
+      if (doorbell.first == nullptr || w.serial < doorbell.first->serial) doorbell.first = &w;
+      if (doorbell.last == nullptr || w.serial > doorbell.last->serial) doorbell.last = &w;
+    }
+    for (const auto& [number, doorbell] : doorbells_)
+      for (const SourceLine& line : unique(*doorbell.lines))
+        joined_.lines[line].wqes.push_back(wqes_of(doorbell));
     return std::move(joined_);
   }
   bool any() const { return joined_.writes > 0; }
 
  private:
   using Chain = std::vector<SourceLine>;
-  using Queue = std::tuple<unsigned, unsigned, std::uint32_t>;  // HCA, PCIe function, QPN
-  struct Open {
-    std::uint32_t first = 0;
+  struct Doorbell {
     const Chain* lines = nullptr;
+    unsigned hca = 0;
+    std::uint32_t qpn = 0;
+    const traces::WqeRow *first = nullptr, *last = nullptr;  // that it rang for
   };
 
   void code(const Record& r) {
@@ -66,21 +79,16 @@ class Joiner {
     }
   }
 
-  void doorbell(const Record& r) {
+  void doorbell(const Record& r, std::uint64_t number) {
     const auto by = rung_.find({r.hca, r.function, static_cast<std::uint32_t>(r.a1)});
-    const Chain* chain = by != rung_.end() ? by->second : nullptr;
-    const Queue queue{r.hca, r.function, r.obj};
-    Open& open = open_[queue];
-    close(queue, open, r.index);
-    open = {r.index, chain};
+    if (by != rung_.end()) doorbells_[number] = {by->second, r.hca, r.obj, nullptr, nullptr};
   }
 
-  /// What a doorbell began ends where the next one of its queue begins.
-  void close(const Queue& queue, const Open& open, std::optional<std::uint32_t> next) {
-    if (open.lines == nullptr) return;
-    const std::string name = fmt::format("{}:{:#x}:{}", std::get<0>(queue), std::get<2>(queue), open.first);
-    const std::string wqes = next && *next > open.first + 1 ? fmt::format("{}-{}", name, *next - 1) : name;
-    for (const SourceLine& line : unique(*open.lines)) joined_.lines[line].wqes.push_back(wqes);
+  static std::string wqes_of(const Doorbell& d) {
+    if (d.first == nullptr) return fmt::format("{}:{:#x}: no WQE that was fetched", d.hca, d.qpn);
+    if (d.first == d.last) return traces::wqe_id(*d.first);
+    const std::string life = d.last->life != 0 ? fmt::format(".{}", d.last->life) : "";
+    return fmt::format("{}:{:#x}:{}-{}{}", d.hca, d.qpn, d.first->serial, d.last->serial, life);
   }
 
   void command(const Record& r) {
@@ -90,7 +98,8 @@ class Joiner {
     row.opcode = static_cast<std::uint16_t>(r.a0);
     row.op_mod = static_cast<std::uint16_t>(r.a0 >> 16);
     for (const SourceLine& line : unique(*by->second))
-      joined_.lines[line].commands.push_back(fmt::format("cmd:{}:{} {}", r.hca, r.index, row.name()));
+      joined_.lines[line].commands.push_back(
+          fmt::format("cmd:{}:{} {}", traces::place_of(r), r.index, row.name()));
   }
 
   static std::set<SourceLine> unique(const Chain& chain) { return {chain.begin(), chain.end()}; }
@@ -129,15 +138,17 @@ class Joiner {
   Joined joined_;
   std::map<std::uint64_t, Chain> known_;
   std::map<std::tuple<unsigned, unsigned, std::uint32_t>, const Chain*> rung_, command_by_;
-  std::map<Queue, Open> open_;
+  traces::Analysis analysis_;
+  std::uint64_t records_ = 0;
+  std::map<std::uint64_t, Doorbell> doorbells_;  // by the number of its record
 };
 
 }  // namespace
 
 Joined join(const std::string& trace, const std::vector<Located>& modules, const std::vector<Load>& loads) {
   Joiner joiner(modules, loads);
-  if (traces::read_records(trace,
-                           [&](const Record& r, const std::vector<std::uint8_t>&) { joiner.add(r); }) == 2)
+  if (traces::read_records(
+          trace, [&](const Record& r, const std::vector<std::uint8_t>& b) { joiner.add(r, b); }) == 2)
     throw std::runtime_error(fmt::format("{}: cannot be read as a trace", trace));
   if (!joiner.any())
     throw std::runtime_error(

@@ -48,8 +48,8 @@ struct Located {
 /// What one line of a driver did to the card.
 struct LineWork {
   std::uint64_t writes = 0;           ///< to registers
-  std::vector<std::string> wqes;      ///< "HCA:QPN:FIRST-LAST" of each doorbell, in order
-  std::vector<std::string> commands;  ///< "cmd:HCA:SEQ NAME", in order
+  std::vector<std::string> wqes;      ///< "HCA:QPN:FIRST-LAST", with ".LIFE" as WqeId, a doorbell, in order
+  std::vector<std::string> commands;  ///< "cmd:HCA:SEQ NAME" or "cmd:HCA.FUNCTION:SEQ NAME", in order
 };
 
 struct Joined {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "../files.h"
 #include "sample_lines.h"
 #include "traces/tracer.h"
@@ -44,8 +46,14 @@ class Join : public testing::Test {
   void code(std::uint32_t offset, std::uint32_t value, std::uint64_t pc, std::uint64_t caller = 0) {
     tracer_.record(Point::kGuestCode, ++time_, {0u, offset}, value, pc, caller);
   }
-  void doorbell(std::uint32_t qpn, std::uint32_t serial, std::uint64_t page) {
-    tracer_.record(Point::kDoorbell, ++time_, {0u, qpn}, serial, 0, page);
+  /// For the WQEs up to `last`, each of one WQEBB.
+  void doorbell(std::uint32_t qpn, std::uint32_t last, std::uint64_t page) {
+    tracer_.record(Point::kDoorbell, ++time_, {0u, qpn}, next_[qpn], last, page);
+  }
+  void decode(std::uint32_t qpn, std::uint32_t first, std::uint32_t last) {
+    next_[qpn] = last + 1;
+    for (std::uint32_t serial = first; serial <= last; ++serial)
+      tracer_.record(Point::kWqeParsed, ++time_, {0u, qpn}, serial, 0x08 | serial << 16);
   }
   Joined joined() {
     tracer_.close();
@@ -61,6 +69,7 @@ class Join : public testing::Test {
   std::string path_ = folder_ / "trace";
   traces::Tracer tracer_{0};
   std::int64_t time_ = 0;
+  std::map<std::uint32_t, std::uint32_t> next_;  // serial of each queue's next WQE to be fetched
   Binary binary_ = read_binary(SAMPLE_MODULE);
   Locator locator_{binary_, ""};
   Load load_;
@@ -68,9 +77,10 @@ class Join : public testing::Test {
 
 TEST_F(Join, ADoorbellIsOfTheLineAndOfThoseThatItWasInlinedInto) {
   code(0x3800, 1, code_of("inlined return"));
-  doorbell(0x4a, 0, 3);
+  doorbell(0x4a, 4, 3);
   code(0x3800, 1, code_of("inlined return"));
   doorbell(0x4a, 5, 3);
+  decode(0x4a, 0, 5);
   const Joined all = joined();
   EXPECT_EQ(all.writes, 2u);
   EXPECT_EQ(all.elsewhere, 0u);
@@ -85,12 +95,48 @@ TEST_F(Join, PagesAreApart) {
   doorbell(1, 0, 3);
   doorbell(2, 0, 4);
   doorbell(3, 0, 7);  // nobody said who rang it
+  for (const std::uint32_t qpn : {1, 2, 3}) decode(qpn, 0, 0);
   const Joined all = joined();
   EXPECT_THAT(at(all, line_of("inlined return")).wqes, testing::ElementsAre("0:0x1:0"));
   unsigned wqes = 0;
   for (const auto& [source, work] : all.lines)
     if (source.function == "sample_never") wqes += static_cast<unsigned>(work.wqes.size());
   EXPECT_EQ(wqes, 1u);
+}
+
+// A queue that is behind: the doorbells of two lines come before the first WQE is fetched, and one that comes
+// late was rung for a WQE that is already there.
+TEST_F(Join, EachDoorbellHasTheWqesThatItRangFor) {
+  code(0x3800, 1, code_of("inlined return"));
+  doorbell(0x4a, 1, 3);
+  code(0x3800, 1, address("sample_never"));
+  doorbell(0x4a, 2, 3);
+  decode(0x4a, 0, 3);
+  code(0x3800, 1, code_of("inlined return"));
+  doorbell(0x4a, 3, 3);
+  doorbell(0x4a, 3, 3);  // once more, for nothing
+  const Joined all = joined();
+  EXPECT_THAT(at(all, line_of("inlined return")).wqes,
+              testing::ElementsAre("0:0x4a:0-1", "0:0x4a:3", "0:0x4a: no WQE that was fetched"));
+  for (const auto& [source, work] : all.lines)
+    if (source.function == "sample_never") {
+      EXPECT_THAT(work.wqes, testing::ElementsAre("0:0x4a:2"));
+    }
+}
+
+TEST_F(Join, NamesAreThoseThatTraceTakes) {
+  for (int life = 0; life < 2; ++life) {
+    code(0x3800, 1, code_of("inlined return"));
+    doorbell(0x4a, 1, 3);
+    decode(0x4a, 0, 1);
+    next_.clear();  // a reset
+  }
+  tracer_.record(Point::kGuestCode, ++time_, {2u, 0x18}, 0x01000000, code_of("inlined return"));
+  tracer_.record(Point::kCmdStart, ++time_, {2u, 0u}, 7, 0x100, 0);
+  const Joined all = joined();
+  EXPECT_THAT(at(all, line_of("inlined return")).wqes, testing::ElementsAre("0:0x4a:0-1", "0:0x4a:0-1.1"));
+  EXPECT_THAT(at(all, line_of("inlined return")).commands,
+              testing::ElementsAre(testing::StartsWith("cmd:0.2:7 ")));
 }
 
 TEST_F(Join, ACommandIsOfTheDriversCallOfTheKernel) {
@@ -128,6 +174,7 @@ TEST_F(Join, ALibraryIsWhereItsProgramsHadIt) {
   doorbell(0x4a, 0, 3);
   code(0x3800, 1, kFirst + offset);
   doorbell(0x4a, 1, 3);
+  decode(0x4a, 0, 1);
   code(0x3800, 1, 0x7f7000000000 + offset);  // nobody had it there
   tracer_.close();
   const Joined all = join(path_, {{"sample", &binary_, &locator_}, {"lib", &library, &locator}},
