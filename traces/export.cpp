@@ -173,10 +173,10 @@ bool write_json_wqes(const Analysis& a, std::FILE* out) {
 bool write_vcd(const Timeline& t, std::FILE* out) {
   Signals signals;
   for (const WqeRow& w : t.wqes.wqes()) {
-    if (w.start() == kNoTime) continue;
+    if (!w.posted()) continue;
     const std::size_t depth = signals.signal(w.hca, fmt::format("qp_{:#x}_wqes", w.qpn));
     signals.add(depth, w.start(), 1);
-    if (w.end() != kNoTime) signals.add(depth, std::max(w.end(), w.start()), -1);
+    if (w.left() != kNoTime) signals.add(depth, w.left(), -1);
   }
   for (const Busy& b : busy_times(t)) signals.busy(signals.signal(b.hca, b.what), b.from, b.to);
   for (const CommandRow& c : t.wqes.commands())

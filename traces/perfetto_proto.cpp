@@ -277,10 +277,10 @@ void other(Writer& w, const Record& r) {
 void depths(Writer& w, const Analysis& a) {
   std::map<std::pair<unsigned, std::uint32_t>, std::vector<std::pair<std::int64_t, int>>> changes;
   for (const WqeRow& r : a.wqes()) {
-    if (r.start() == kNoTime) continue;
+    if (!r.posted()) continue;
     auto& c = changes[{r.hca, r.qpn}];
     c.emplace_back(r.start(), 1);
-    if (r.end() != kNoTime) c.emplace_back(std::max(r.end(), r.start()), -1);
+    if (r.left() != kNoTime) c.emplace_back(r.left(), -1);
   }
   for (auto& [queue, list] : changes) {
     std::stable_sort(list.begin(), list.end());

@@ -155,6 +155,28 @@ TEST(Perfetto, HasTracksOfAllThatWorks) {
   EXPECT_EQ(depth[1].second, 0);
 }
 
+// What never ended leaves when its queue does; what only the responder saw was never under way.
+TEST(Export, DepthsComeDownAgain) {
+  World w;
+  w.tx.record(Point::kWqeParsed, 1000 * kNs, kTx, 0, 0x0a, 100);
+  w.tx.record(Point::kWqeParsed, 2000 * kNs, kTx, 1, 0x0a | 1 << 16, 100);
+  w.tx.record(Point::kObjDestroy, 5000 * kNs, kTx, 0, 8);
+  w.send(7000 * kNs, 0);
+  w.rx.record(Point::kPacketRx, 3000 * kNs, w.tx.tag(0x55), 4, 5 | 4 << 24, 100);
+  const Timeline t = w.timeline();
+  const View v = view(t);
+  EXPECT_EQ(v.counters.count({"HCA 0", "QP 0x55 WQEs under way"}), 0u);
+  std::vector<std::pair<std::uint64_t, std::int64_t>> depth;
+  for (const auto& [at, n] : v.counters.at({"HCA 0", "QP 0x42 WQEs under way"})) depth.emplace_back(at, n);
+  ASSERT_EQ(depth.size(), 5u);
+  depth.pop_back();
+  EXPECT_EQ(depth, (std::vector<std::pair<std::uint64_t, std::int64_t>>{
+                       {1000, 1}, {2000, 2}, {5000, 0}, {7000, 1}}));
+  const std::string vcd = capture([&](std::FILE* f) { return write_vcd(t, f); });
+  EXPECT_EQ(vcd.find("qp_0x55"), std::string::npos);
+  EXPECT_NE(vcd.find("#5000000\nb0 "), std::string::npos) << vcd;
+}
+
 TEST(Perfetto, DetailPointsTakeThePlaceOfWhatStagesTell) {
   World w;
   std::string err;
