@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 #include <sstream>
@@ -36,6 +37,11 @@ Executed read_executed(const std::string& path) {
     if (record.size == 0 || record.size > EXECUTED_LONGEST)
       throw std::runtime_error(fmt::format("{}: damaged: an instruction of {} bytes", path, record.size));
   return executed;
+}
+
+bool Executed::uncounted() const {
+  return !records.empty() &&
+         std::all_of(records.begin(), records.end(), [](const executed_record& r) { return r.count == 0; });
 }
 
 std::vector<Load> read_loads(const std::string& path) {

@@ -15,10 +15,13 @@ struct Executed {
   std::vector<executed_record> records;
   std::uint32_t left_out = 0;  ///< instructions for which the file had no room
   std::vector<executed_mapping> mappings;
+
+  /// There are instructions, but none was counted: QEMU was killed before the plugin wrote the counts.
+  bool uncounted() const;
 };
 
-/// Reads the plugin's file, also that of a QEMU that was killed. Throws std::runtime_error, which names the
-/// file and what is wrong.
+/// Reads the plugin's file, also that of a QEMU that was killed: uncounted() from QEMU 9.0 on. Throws
+/// std::runtime_error, which names the file and what is wrong.
 Executed read_executed(const std::string& path);
 
 /// One time that the guest loaded a module, or that a program had a library at one place.

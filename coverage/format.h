@@ -5,8 +5,10 @@
  * its like.
  *
  * The file of executed instructions: struct executed_header, then `records` times struct executed_record. The
- * file is mapped by QEMU while it runs, so that what was counted is there even if QEMU was killed.
- * The header has where programs had the libraries, too: that is what the code behind a doorbell is known by.
+ * file is mapped by QEMU while it runs, so that the instructions are there even if QEMU was killed. Their
+ * counts are only there before QEMU 9.0: from then on QEMU holds them for each processor, and the plugin adds
+ * them up when QEMU ends. The header has where programs had the libraries, too: that is what the code behind
+ * a doorbell is known by.
  *
  * The file of library pages: struct page_entry, any number of times. A page of a shared library is known by
  * its bytes, wherever a process has it.

@@ -73,6 +73,12 @@ int resolve(const Resolve& options) {
     std::fprintf(stderr,
                  "hcasim-coverage: %s had no room for %u instructions: what it lacks counts as not run\n",
                  options.executed.c_str(), executed.left_out);
+  if (executed.uncounted())
+    std::fprintf(
+        stderr,
+        "hcasim-coverage: %s has %zu instructions, none of them counted: from QEMU 9.0 on counts are "
+        "written when QEMU ends by itself, and this one was killed\n",
+        options.executed.c_str(), executed.records.size());
   Coverage coverage;
   coverage.test = options.test;
   for (const std::string& text : options.modules) {

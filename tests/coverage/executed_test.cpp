@@ -51,6 +51,13 @@ TEST_F(ExecutedFile, IsRead) {
   EXPECT_EQ(executed.left_out, 9u);
 }
 
+// As from QEMU 9.0 on, if it was killed.
+TEST_F(ExecutedFile, SaysThatNothingWasCounted) {
+  EXPECT_TRUE(read_executed(write({record(1, 0), record(3, 0)})).uncounted());
+  EXPECT_FALSE(read_executed(write({record(1, 0), record(3, 1)})).uncounted());
+  EXPECT_FALSE(read_executed(write({})).uncounted());
+}
+
 TEST_F(ExecutedFile, SaysWhereLibrariesWere) {
   const Executed executed = read_executed(write({}, [](executed_header& h) {
     h.mappings = 2;
