@@ -3,10 +3,10 @@
  * What goes wrong on the PCI Express link, on request (faults of kind pcie):
  *   aer      the function detects an error: its AER registers say so, and a message goes up to the root port,
  *            as the masks and enables of the function and of the ports in between let it
- *   remove   the card is pulled: all reads bring ones, writes are lost, no DMA and no interrupt comes
- *   insert   and is put back, as after power-on
- * A slot whose port does hot plug itself (pciehp) hears of both; under the hot plug of ACPI nobody does, and
- * the guest finds out by what it reads, or when it scans the bus.
+ *   remove   the card is pulled, with both functions if it has two ports: all reads bring ones, writes are
+ * lost, no DMA and no interrupt comes insert   and is put back, as after power-on A slot whose port does hot
+ * plug itself (pciehp) hears of both; under the hot plug of ACPI nobody does, and the guest finds out by what
+ * it reads, or when it scans the bus.
  *
  * The model asks for them while it runs; they wait until it has returned.
  */
@@ -149,26 +149,51 @@ static void add_link_event(PCIDevice* pci) {
   }
 }
 
-static void set_removed(Mlx5Hca* dev, bool removed) {
-  PCIDevice* pci = PCI_DEVICE(dev);
-  char why[256] = "";
-
-  if (dev->removed == removed) {
-    return;
+/* Both functions of a card of two ports lie in its slot. False: this one was so already. */
+static bool set_function_removed(Mlx5Hca* dev, bool removed) {
+  if (!dev->link || dev->removed == removed) {
+    return false;
   }
   dev->removed = removed;
   memory_region_set_enabled(&dev->gone, removed);
-  /* Without power it forgets all; its port is dark. Put back it is as after power-on: nothing configured. Not
-   * before: what its BARs have answered to until now brings ones, as any address below that port does. */
-  if (removed) {
+  return true;
+}
+
+/* Without power it forgets all; its port is dark. Put back it is as after power-on: nothing configured. Not
+ * before: what its BARs have answered to until now brings ones, as any address below that port does. */
+static void follow_power(Mlx5Hca* dev) {
+  char why[256] = "";
+
+  if (dev->removed) {
     hca_reset(dev->link->hca); /* at once: nobody may hear of the cable any more */
   } else {
-    pci_device_reset(pci);
+    pci_device_reset(PCI_DEVICE(dev));
   }
-  if (hca_inject(dev->link->hca, removed ? "link=down" : "link=up", why, sizeof(why))) {
+  if (hca_inject(dev->link->hca, dev->removed ? "link=down" : "link=up", why, sizeof(why))) {
     warn_report(TYPE_MLX5_HCA ": the cable does not follow: %s", why);
   }
-  set_presence(pci, !removed, true);
+}
+
+static void set_removed(Mlx5Hca* dev, bool removed) {
+  PCIDevice* pci = PCI_DEVICE(dev);
+  PCIBus* bus = pci_get_bus(pci);
+  Mlx5Hca* changed[PCI_FUNC_MAX];
+  unsigned count = 0;
+
+  for (unsigned f = 0; f < PCI_FUNC_MAX; f++) {
+    PCIDevice* other = pci_find_device(bus, pci_bus_num(bus), PCI_DEVFN(PCI_SLOT(pci->devfn), f));
+    Mlx5Hca* hca = other ? (Mlx5Hca*)object_dynamic_cast(OBJECT(other), TYPE_MLX5_HCA) : NULL;
+
+    if (hca && set_function_removed(hca, removed)) {
+      changed[count++] = hca;
+    }
+  }
+  for (unsigned i = 0; i < count; i++) { /* none of them serves while another one is reset */
+    follow_power(changed[i]);
+  }
+  if (count) {
+    set_presence(pci, !removed, true);
+  }
 }
 
 static uint64_t gone_read(void* opaque G_GNUC_UNUSED, hwaddr addr G_GNUC_UNUSED,

@@ -124,6 +124,63 @@ TEST_F(Pcie, ACardPulledOutAndPutBack) {
   EXPECT_EQ(vm_.qom_get("hca0", "ctr-faults_injected"), 4 + 2);  // the cable, out and in
 }
 
+// A card of two ports in the slot of one root port: functions 0 and 1, set up as firmware would.
+class TwoPortVm : public Vm {
+ public:
+  TwoPortVm()
+      : Vm({"-M", "q35", "-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=0,slot=0,addr=4", "-device",
+            "mlx5-hca,id=hca0,bus=rp0,addr=0.0,multifunction=on,link=eth,card=a", "-device",
+            "mlx5-hca,id=hca1,bus=rp0,addr=0.1,link=eth,card=a"}) {
+    enable_ecam();
+    set_config(0, kPort, 0x18, 1 << 8 | 1 << 16);
+    set_config(0, kPort, 0x20, (bar2(0) >> 16) | (bar2(0) & 0xfff00000), 4);
+    set_config(0, kPort, 0x24, (bar0(0) >> 16) | ((bar0(2) - 1) & 0xfff00000), 4);
+    set_config(0, kPort, 0x04, 6, 2);
+    for (unsigned f = 0; f < 2; f++) restore(f);
+  }
+  void restore(unsigned f) {
+    set_config(1, 0, at(f, 0x10), bar0(f));
+    set_config(1, 0, at(f, 0x14), 0);
+    set_config(1, 0, at(f, 0x18), bar2(f));
+    set_config(1, 0, at(f, 0x04), 6, 2);
+  }
+  static unsigned at(unsigned f, unsigned offset) { return f << 12 | offset; }
+  static uint64_t bar0(unsigned f) { return 0xd0000000 + f * 0x2000000ull; }
+  static uint64_t bar2(unsigned f) { return 0xe0000000 + f * 0x10000ull; }
+  uint64_t slot() { return config(0, kPort, find_capability(0, kPort, 0x10) + 0x1a, 2); }
+};
+
+TEST_F(Pcie, ACardOfTwoPortsIsPulledAsOne) {
+  constexpr uint64_t kPresent = 1 << 6;
+  TwoPortVm vm;
+  const auto inject = [&](unsigned port, const std::string& fault) {
+    const auto r = vm.qmp("qom-set", {{"path", "/machine/peripheral/hca" + std::to_string(port)},
+                                      {"property", "inject"},
+                                      {"value", fault}});
+    EXPECT_FALSE(r.contains("error")) << r;
+  };
+  for (const unsigned by : {0u, 1u}) {
+    for (unsigned f = 0; f < 2; f++) {
+      EXPECT_NE(vm.read(vm.bar0(f), 4), 0xffffffffu);
+      EXPECT_NE(vm.read(vm.bar2(f), 4), 0xffffffffu);
+    }
+    inject(by, "fault=pcie,action=remove");
+    EXPECT_EQ(vm.slot() & kPresent, 0u);
+    for (unsigned f = 0; f < 2; f++) {
+      EXPECT_EQ(vm.config(1, 0, vm.at(f, 0)), 0xffffffffu) << f;
+      EXPECT_EQ(vm.read(vm.bar0(f), 4), 0xffffffffu) << f;
+      EXPECT_EQ(vm.read(vm.bar2(f), 4), 0xffffffffu) << f;
+    }
+    inject(1 - by, "fault=pcie,action=insert");
+    EXPECT_NE(vm.slot() & kPresent, 0u);
+    for (unsigned f = 0; f < 2; f++) {
+      EXPECT_EQ(vm.config(1, 0, vm.at(f, 0)), 0x101915b3u) << f;
+      EXPECT_EQ(vm.config(1, 0, vm.at(f, 0x04), 2), 0u) << f;
+      vm.restore(f);
+    }
+  }
+}
+
 TEST_F(Pcie, TheMachineEndsWithTheCardOut) {
   inject("fault=pcie,action=remove");
   vm_.qmp("system_reset");
