@@ -204,6 +204,7 @@ void Card::reset() {
 
 void Card::detach() {
   attached_ = false;
+  if (removed_) set_removed(false);  // with its cable
   config_.reset();
   vectors_.clear();
   error_file_.close();

@@ -435,6 +435,24 @@ TEST_F(SessionTest, TheNextClientFindsTheCardAsAfterPowerOn) {
   EXPECT_EQ(ask(Command::kDmaMap, map), 0);
 }
 
+TEST_F(SessionTest, TheNextClientFindsAPulledCardInItsSlot) {
+  const auto injected = [] {
+    return nlohmann::json::parse(control(served().cards, R"({"get":"ctr-faults_injected"})"))
+        .at("value")
+        .get<std::uint64_t>();
+  };
+  const std::uint64_t before = injected();
+  EXPECT_EQ(control(served().cards, R"({"set":"inject","value":"fault=pcie,action=remove"})").find("error"),
+            std::string::npos);
+  EXPECT_EQ(config(PCI_VENDOR_ID, 2), 0xffffu);
+  EXPECT_EQ(injected(), before + 2);  // it, and its cable
+  connect();
+  ASSERT_EQ(agree(), 0);
+  EXPECT_EQ(config(PCI_VENDOR_ID, 2), 0x15b3u);
+  EXPECT_NE(register32(4), 0xffffffffu);
+  EXPECT_EQ(injected(), before + 3);  // the cable is in again
+}
+
 // ---- control ----
 
 TEST_F(SessionTest, ControlReadsAndSets) {
