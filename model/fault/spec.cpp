@@ -377,6 +377,12 @@ std::string contradiction(const FaultSpec& f) {
     default:
       break;
   }
+  if (f.kind == FaultType::kPcie && f.value(K::kFunction) != 0)
+    return f.action == A::kAer
+               ? "function: errors are told by the physical function alone, 0: virtual ones have no "
+                 "registers "
+                 "for them; leave it away"
+               : "function: the card is pulled as a whole, with all of its functions; leave it away";
   if (f.from >= f.until) return "until: not after the window's begin";
   if (f.timed && f.times != 1 && f.every == 0 && f.kind != FaultType::kQp && f.kind != FaultType::kCq)
     return "times: needs every=";
