@@ -26,6 +26,10 @@ std::vector<DmaMap*>& maps() {
 
 // Of files, by all clients of the process.
 std::size_t g_mappings = 0;
+std::uint64_t g_mapped = 0;  // bytes
+
+// Of the 47 bits of addresses that x86 has for a process: the rest is its own, and that of its libraries.
+constexpr std::uint64_t kMostMapped = std::uint64_t{1} << 46;
 
 // A client must not use up all that the kernel has for this process, which needs some of its own, and one in
 // the place of each that is cut.
@@ -92,6 +96,7 @@ void DmaMap::unmap(Range& range) {
   if (!range.mapping) return;
   ::munmap(range.mapping, range.mapped);
   --g_mappings;
+  g_mapped -= range.mapped;
 }
 
 int DmaMap::add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, const Descriptor& file,
@@ -117,12 +122,14 @@ int DmaMap::add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, 
     const std::uint64_t lead = offset % page;
     if (size > SIZE_MAX - lead - page) return EINVAL;
     range.mapped = static_cast<std::size_t>((size + lead + page - 1) / page * page);
+    if (range.mapped > kMostMapped - g_mapped) return ENOSPC;
     const int rights =
         ((flags & kDmaReadable) != 0 ? PROT_READ : 0) | ((flags & kDmaWritable) != 0 ? PROT_WRITE : 0);
     void* const mapping =
         ::mmap(nullptr, range.mapped, rights, MAP_SHARED, file.get(), static_cast<off_t>(offset - lead));
     if (mapping == MAP_FAILED) return errno;
     ++g_mappings;
+    g_mapped += range.mapped;
     range.mapping = mapping;
     range.bytes = static_cast<std::uint8_t*>(mapping) + lead;
   }

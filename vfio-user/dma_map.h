@@ -25,7 +25,7 @@ class DmaMap {
   // flags: DmaFlags. file: none if it is not to be mapped here. 0, or an errno:
   //   EINVAL  nothing, wraps around, unknown flags, beyond the file's end
   //   EEXIST  overlaps another range
-  //   ENOSPC  too many ranges: here, or in the whole process
+  //   ENOSPC  too many ranges: here, or in the whole process; or too many bytes of files in the latter
   //   what fstat() and mmap() say of the file
   int add(std::uint64_t address, std::uint64_t size, std::uint32_t flags, const Descriptor& file,
           std::uint64_t offset);

@@ -179,6 +179,25 @@ TEST(DmaMap, LeavesMappingsForWhatIsCut) {
   EXPECT_EQ(other.add(kBase, kPage, kBoth, file(kPage), 0), 0);
 }
 
+// A file without contents may be as large as it likes: addresses of this process are not to end with it.
+TEST(DmaMap, LeavesAddressesForTheProcess) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer leaves a program few addresses";
+#endif
+  constexpr std::uint64_t kPiece = std::uint64_t{1} << 42, kMost = 16;
+  const Descriptor memory = file(kPiece);
+  DmaMap map, other;
+  for (std::uint64_t i = 0; i < kMost; ++i) {
+    DmaMap& one = i % 2 == 0 ? map : other;
+    ASSERT_EQ(one.add(i * kPiece, kPiece, kBoth, memory, 0), 0) << i;
+  }
+  EXPECT_EQ(map.add(kMost * kPiece, kPiece, kBoth, memory, 0), ENOSPC);
+  EXPECT_EQ(map.add(kMost * kPiece, kPage, kBoth, memory, 0), ENOSPC);
+  ASSERT_EQ(other.remove(kPiece, kPiece), 0);
+  EXPECT_EQ(map.add(kMost * kPiece, kPage, kBoth, memory, 0), 0);
+  EXPECT_EQ(map.add(kMost * kPiece + kPage, kPiece, kBoth, memory, 0), ENOSPC);
+}
+
 TEST(DmaMap, FilesOfHugePagesAreMappedAsSuch) {
   constexpr std::uint64_t kHuge = std::uint64_t{2} << 20;
   const Descriptor memory(
