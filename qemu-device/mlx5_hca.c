@@ -18,9 +18,9 @@
 
 /* Device control as after a reset: relaxed ordering and no-snoop allowed, 128 byte payloads, 512 byte
  * requests. */
-static void reset_device_control(PCIDevice* pci) {
+static void reset_device_control(PCIDevice* pci, uint16_t kept) {
   pci_set_word(pci->config + pci->exp.exp_cap + PCI_EXP_DEVCTL,
-               PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B);
+               PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ_512B | kept);
 }
 
 static void set_link(PCIDevice* pci, hca_pcie_link link) {
@@ -81,7 +81,7 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
   pci_word_test_and_set_mask(pci->wmask + pci->exp.exp_cap + PCI_EXP_DEVCTL,
                              PCI_EXP_DEVCTL_RELAX_EN | PCI_EXP_DEVCTL_PAYLOAD | PCI_EXP_DEVCTL_EXT_TAG |
                                  PCI_EXP_DEVCTL_NOSNOOP_EN | PCI_EXP_DEVCTL_READRQ);
-  reset_device_control(pci);
+  reset_device_control(pci, 0);
   set_link(pci, hca_get_pcie_link(dev->link->hca));
   if (mlx5_hca_vpd_init(dev, errp) < 0) {
     return false;
@@ -242,12 +242,15 @@ static void mlx5_hca_exit(PCIDevice* pci) {
 static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
   PCIDevice* pci = PCI_DEVICE(obj);
   Mlx5Hca* dev = MLX5_HCA(obj);
+  uint16_t control;
 
   if (!dev->link) {
     return;
   }
+  control = pci_get_word(pci->config + pci->exp.exp_cap + PCI_EXP_DEVCTL);
   pcie_cap_deverr_reset(pci);
-  reset_device_control(pci);
+  /* 6.6.2: payloads stay as large as they are on this link. */
+  reset_device_control(pci, control & PCI_EXP_DEVCTL_BCR_FLR ? control & PCI_EXP_DEVCTL_PAYLOAD : 0);
   pci_set_word(pci->config + dev->function->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
   mlx5_hca_sriov_reset(dev);
   mlx5_hca_function_reset(dev->function);

@@ -224,6 +224,21 @@ TEST(Device, ResetsLeaveItUsable) {
   EXPECT_EQ(vm.reg(0, 0), id);
 }
 
+// PCI Express Base Specification 6.6.2: a function level reset leaves Max_Payload_Size as it is.
+TEST(Device, PayloadsStayAsLargeOverAFunctionLevelReset) {
+  HcaVm vm({""});
+  const unsigned control = vm.capability(0, 0x10) + 8;
+  const uint64_t after = vm.config(1, 0, control, 2);
+  constexpr uint64_t k512 = 2 << 5, kPayload = 7 << 5;
+  ASSERT_EQ(after & kPayload, 0u);
+  vm.set_config(1, 0, control, (after & ~0x10u) | k512 | 0xf, 2);
+  vm.function_level_reset(0);
+  EXPECT_EQ(vm.config(1, 0, control, 2), after | k512);
+  vm.set_config(0, 4, 0x3e, 0x40, 2);  // secondary bus reset of the port above
+  vm.set_config(0, 4, 0x3e, 0, 2);
+  EXPECT_EQ(vm.config(1, 0, control, 2), after);
+}
+
 // device_del, then the guest's part: the eject register of ACPI hot-plug (pc: 0xae00).
 TEST(Device, Unplug) {
   Vm vm({"-M", "pc", "-device", "mlx5-hca,id=h0,addr=7", "-device", "mlx5-hca,id=h1,addr=8"});
