@@ -13,6 +13,7 @@
 /* Extended capabilities, from the start of the extended space. */
 #define AER_OFFSET PCI_CONFIG_SPACE_SIZE
 #define DSN_OFFSET (AER_OFFSET + PCI_ERR_SIZEOF)
+#define ACS_OFFSET 0x1c0 /* behind those of mlx5_hca_vf.c */
 
 /* ---- capabilities ---- */
 
@@ -52,6 +53,25 @@ static bool parse_guid(const char* text, uint64_t* guid) {
   }
   *guid = g_ascii_strtoull(digits->str, NULL, 16);
   return digits->len > 0 && digits->len <= 16;
+}
+
+/*
+ * Of several functions in one slot: each says that it sends nothing to the others past the port above, so
+ * that a guest's IOMMU can tell them apart (6.12.1.2). Last in the list. States from before there was one
+ * load, and go on without.
+ */
+static void add_access_control(PCIDevice* pci) {
+  uint16_t last = PCI_CONFIG_SPACE_SIZE, next;
+
+  if (!(pci->cap_present & QEMU_PCI_CAP_MULTIFUNCTION) && !PCI_FUNC(pci->devfn)) {
+    return;
+  }
+  while ((next = PCI_EXT_CAP_NEXT(pci_get_long(pci->config + last)))) {
+    last = next;
+  }
+  pcie_acs_init(pci, ACS_OFFSET);
+  pci_set_long(pci->cmask + last, PCI_EXT_CAP(0xffff, 0xf, 0));
+  memset(pci->cmask + ACS_OFFSET, 0, PCI_ACS_SIZEOF);
 }
 
 static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
@@ -101,7 +121,13 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
       pcie_dev_ser_num_init(pci, DSN_OFFSET, guid);
     }
   }
-  return mlx5_hca_sriov_init(dev, errp);
+  if (!mlx5_hca_sriov_init(dev, errp)) {
+    return false;
+  }
+  if (pci_bus_is_express(pci_get_bus(pci))) {
+    add_access_control(pci);
+  }
+  return true;
 }
 
 static void remove_capabilities(PCIDevice* pci) {

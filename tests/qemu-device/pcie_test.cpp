@@ -127,10 +127,10 @@ TEST_F(Pcie, ACardPulledOutAndPutBack) {
 // A card of two ports in the slot of one root port: functions 0 and 1, set up as firmware would.
 class TwoPortVm : public Vm {
  public:
-  TwoPortVm()
+  explicit TwoPortVm(const std::string& more = {})
       : Vm({"-M", "q35", "-device", "pcie-root-port,id=rp0,bus=pcie.0,chassis=0,slot=0,addr=4", "-device",
-            "mlx5-hca,id=hca0,bus=rp0,addr=0.0,multifunction=on,link=eth,card=a", "-device",
-            "mlx5-hca,id=hca1,bus=rp0,addr=0.1,link=eth,card=a"}) {
+            "mlx5-hca,id=hca0,bus=rp0,addr=0.0,multifunction=on,link=eth,card=a" + more, "-device",
+            "mlx5-hca,id=hca1,bus=rp0,addr=0.1,link=eth,card=a" + more}) {
     enable_ecam();
     set_config(0, kPort, 0x18, 1 << 8 | 1 << 16);
     set_config(0, kPort, 0x20, (bar2(0) >> 16) | (bar2(0) & 0xfff00000), 4);
@@ -147,8 +147,38 @@ class TwoPortVm : public Vm {
   static unsigned at(unsigned f, unsigned offset) { return f << 12 | offset; }
   static uint64_t bar0(unsigned f) { return 0xd0000000 + f * 0x2000000ull; }
   static uint64_t bar2(unsigned f) { return 0xe0000000 + f * 0x10000ull; }
+  // Offset of an extended capability, 0: not there.
+  unsigned extended(unsigned f, uint16_t id) {
+    for (uint64_t header = 0, offset = 0x100; offset != 0; offset = header >> 20) {
+      header = config(1, 0, at(f, static_cast<unsigned>(offset)));
+      if ((header & 0xffff) == id) return at(f, static_cast<unsigned>(offset));
+    }
+    return 0;
+  }
   uint64_t slot() { return config(0, kPort, find_capability(0, kPort, 0x10) + 0x1a, 2); }
 };
+
+// Linux (pci_acs_flags_enabled()) puts functions of one slot without it into one IOMMU group, and takes what
+// is not in it for what the function never does.
+TEST_F(Pcie, FunctionsOfACardOfTwoPortsAreApart) {
+  constexpr uint16_t kAcs = 0x0d, kSriov = 0x10, kAri = 0x0e;
+  for (const char* more : {"", ",vfs=2"}) {
+    TwoPortVm vm(more);
+    for (unsigned f = 0; f < 2; f++) {
+      const unsigned acs = vm.extended(f, kAcs);
+      ASSERT_NE(acs, 0u) << f << more;
+      EXPECT_EQ(vm.config(1, 0, acs + 4), 0u);
+      vm.set_config(1, 0, acs + 6, 0xffff, 2);
+      EXPECT_EQ(vm.config(1, 0, acs + 4), 0u);
+      EXPECT_EQ(vm.extended(f, kSriov) != 0, *more != 0);
+      EXPECT_EQ(vm.extended(f, kAri) != 0, *more != 0);
+    }
+  }
+  for (uint64_t header = 0, at = 0x100; at != 0; at = header >> 20) {
+    header = vm_.config(1, 0, static_cast<unsigned>(at));
+    EXPECT_NE(header & 0xffff, kAcs) << "none of a function that is alone";
+  }
+}
 
 TEST_F(Pcie, ACardOfTwoPortsIsPulledAsOne) {
   constexpr uint64_t kPresent = 1 << 6;
