@@ -35,7 +35,7 @@ enum DcqcnRow : unsigned {
   kClampTargetAfterTime
 };
 inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
-                                          {"rpg_byte_reset", 0, 32767},
+                                          {"rpg_byte_reset", 0, UINT32_MAX},
                                           {"rpg_threshold", 0, 31},
                                           {"rpg_ai_rate", 0, 100000},
                                           {"rpg_hai_rate", 0, 100000},

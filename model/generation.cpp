@@ -8,7 +8,8 @@
 // matching, device memory: from ConnectX-5 on) and mlx5_ifc.h (STE formats), kTLS: the vendor's
 // documentation of its driver (from ConnectX-6 Dx on), as are times of frames at the port (tx_port_ts). Where
 // a source names no generation the feature is held back from ConnectX-4 and 4 Lx; DCI streams, which are
-// younger than ConnectX-5, from that as well. Boards: part numbers are
+// younger than ConnectX-5, from that as well. Which cards take 32 bits of DCQCN's byte counter (mstflint,
+// roce_cc_ecn_32b_rate) is not public: ConnectX-6 Dx and later do here. Boards: part numbers are
 // those of a board with one port of the chip; board IDs (PSIDs) are our own, as the vendor's name firmware
 // images that this is not.
 #include "model/generation.h"
@@ -21,10 +22,12 @@ namespace {
 
 enum : unsigned { kToEdr = 0x3f, kToHdr = 0x7f, kToNdr = 0xff, kNoIb = 0 };
 
-constexpr Generation::Features kConnectX4{false, false, false, false, false, false, false,
+// clang-format off
+constexpr Generation::Features kConnectX4{false, false, false, false, false, false, false, false,
                                           false, false, false, false, false, false, SteFormat::kNone};
-constexpr Generation::Features kConnectX5{true,  true,  true,  true,  true,  true,  true,
+constexpr Generation::Features kConnectX5{true,  true,  true,  true,  true,  true,  true,  false,
                                           false, false, false, false, false, false, SteFormat::kConnectX5};
+// clang-format on
 constexpr Generation::Features later(SteFormat ste) {
   Generation::Features f = kConnectX5;
   f.ptys_extended = true;
@@ -33,6 +36,7 @@ constexpr Generation::Features later(SteFormat ste) {
   f.ste = ste;
   f.port_stamps = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
   f.psp = ste == SteFormat::kConnectX7;
+  f.cc_32_bits = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
   f.crypto = ste == SteFormat::kConnectX6Dx || ste == SteFormat::kConnectX7;
   return f;
 }

@@ -48,6 +48,7 @@ struct Generation {
     bool port_stamps;    // CQEs with the time when a frame has left the port
     bool dci_streams;    // DCIs with streams that fail one by one
     bool ptys_extended;  // link modes of 50 Gb/s lanes, 200 and 400 Gb/s (PTYS, ext_eth_proto_*)
+    bool cc_32_bits;     // DCQCN's rpg_byte_reset has 32 bits, not 15 (nv_global_roce_cc_cap)
     SteFormat ste;
   } has;
 

@@ -113,6 +113,8 @@ Syndrome modify_cong_params(Firmware& fw, Command& cmd) {
   using rp = in::congestion_parameters::cong_control_r_roce_ecn_rp;
   using np = in::congestion_parameters::cong_control_r_roce_ecn_np;
   CongestionControl& cc = fw.device().cc();
+  // Configuration of cards with roce_cc_ecn_32b_rate takes 32 bits (mstflint).
+  const std::uint64_t most_bytes = fw.options().generation->has.cc_32_bits ? UINT32_MAX : k15Bits;
   const auto line = static_cast<std::uint64_t>(fw.device().profile().port.rate_gbps * 1000);
   switch (cmd.get<in::cong_protocol>()) {
     case kReactionPoint: {
@@ -121,7 +123,7 @@ Syndrome modify_cong_params(Firmware& fw, Command& cmd) {
       s.take<rp::clamp_tgt_rate>(1, p.clamp_tgt_rate, 0, 1);
       s.take<rp::clamp_tgt_rate_after_time_inc>(2, p.clamp_tgt_rate_after_time_inc, 0, 1);
       s.take<rp::rpg_time_reset>(3, p.time_reset, 0, k17Bits);
-      s.take<rp::rpg_byte_reset>(4, p.byte_reset, 0, k15Bits);
+      s.take<rp::rpg_byte_reset>(4, p.byte_reset, 0, most_bytes);
       s.take<rp::rpg_threshold>(5, p.threshold, 0, 31);
       s.take<rp::rpg_max_rate>(6, p.max_rate, 0, line);
       s.take<rp::rpg_ai_rate>(7, p.ai_rate, 0, line);

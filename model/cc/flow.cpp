@@ -148,11 +148,11 @@ Time CcFlow::earliest(Time t, const ReactionParams& p, double max) {
 void CcFlow::on_sent(std::uint32_t size, const ReactionParams& p, double max) {
   const Time sent = next_send;
   if (p.byte_reset) {
-    bytes += size;
-    const std::uint64_t step = p.byte_reset * ReactionParams::kByteUnit;
-    while (limited && bytes >= step) {
-      bytes -= step;
-      ++byte_events;
+    // The step may have been a longer one until now: what was sent under that is one event, not many.
+    bytes = std::min<std::uint64_t>(bytes, p.byte_reset) + size;
+    while (limited && bytes >= p.byte_reset) {
+      bytes -= p.byte_reset;
+      byte_events += byte_events < UINT32_MAX;
       raise(sent, p, full_rate(p, max));
       raised_by_bytes = true;
     }

@@ -62,7 +62,7 @@ struct CcFlow {
   static constexpr double kAlphaOne = 1024;
   static constexpr double kMostRate = 1e12;  // Mb/s, far beyond any port's
   // What the byte counter counts to at most.
-  static constexpr std::uint64_t kMostBytes = UINT32_MAX * ReactionParams::kByteUnit;
+  static constexpr std::uint64_t kMostBytes = UINT32_MAX;
 
   void advance_alpha(Time t, const ReactionParams& p);
   void cut(Time t, const ReactionParams& p);

@@ -2,7 +2,7 @@
 // Parameters of RoCE v2 congestion control as the command interface holds them (cong_control_r_roce_ecn_rp
 // and _np of mlx5_ifc.h). Defaults: what mlxconfig reports of ConnectX-4 Lx to ConnectX-7 cards as delivered;
 // ranges and units: NVIDIA DOCA documentation, "DCQCN CC Parameters" (formerly Mellanox community DOC-2790),
-// and the descriptions of the roce_cc_ecn configuration in mstflint.
+// and the descriptions of the roce_cc_ecn configuration in mstflint (mlxconfig_host.db).
 #ifndef HCASIM_MODEL_CC_PARAMS_H
 #define HCASIM_MODEL_CC_PARAMS_H
 
@@ -17,7 +17,7 @@ struct ReactionParams {
   bool clamp_tgt_rate = false;                   // each cut sets the target to the rate before it
   bool clamp_tgt_rate_after_time_inc = true;     // so does a cut after an increase by the timer alone
   std::uint32_t time_reset = 300;                // us between increases by the timer; 0: no timer
-  std::uint32_t byte_reset = 32767;              // data between increases by the byte counter; 0: no counter
+  std::uint32_t byte_reset = 32767;              // bytes between increases by the byte counter; 0: no counter
   std::uint32_t threshold = 1;                   // events of one kind in fast recovery
   std::uint32_t max_rate = 0;                    // Mb/s, at which the limiter is given up; 0: the port's
   std::uint32_t ai_rate = 5;                     // Mb/s
@@ -30,10 +30,6 @@ struct ReactionParams {
   std::uint32_t dce_tcp_rtt = 1;                 // us between updates of alpha
   std::uint32_t rate_reduce_monitor_period = 4;  // us between cuts
   std::uint32_t initial_alpha_value = 1023;      // in 1/1024
-
-  // The unit of byte_reset is not documented in public. 64 bytes makes the default 2 MiB, near the 10 MB of
-  // the DCQCN paper; 32767 bytes would be one event each 3 us at 100 Gb/s.
-  static constexpr std::uint64_t kByteUnit = 64;
 
   template <class Archive>
   void list_state(Archive& a) {

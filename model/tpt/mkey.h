@@ -25,7 +25,6 @@ enum class AccessMode : std::uint8_t { kPa = 0, kMtt = 1, kKlm = 2, kKsm = 3, kS
 // the head of a strided block; and one of all memory by bus addresses, for the local data of queues that may
 // use it (qpc.rlky).
 constexpr std::uint32_t kDumpFillKey = 0x200, kNullKey = 0x300, kRepeatKey = 0x400, kReservedKey = 0x500;
-constexpr std::uint32_t kFirstKey = 0x2000;  // drivers' own are not below
 constexpr std::uint32_t kAnyQp = 0xffffff;
 
 struct AccessRights {

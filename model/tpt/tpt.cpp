@@ -113,7 +113,7 @@ bool reserved_key_of(const KeyUser& user, std::uint32_t wire_key) {
 TptStatus Tpt::check(std::uint32_t wire_key, const KeyUser& user, Access access, std::uint64_t va,
                      std::uint64_t len) const {
   if (len == 0) return TptStatus::kOk;
-  if (__builtin_expect(wire_key < kFirstKey, 0)) {
+  if (__builtin_expect(wire_key == kDumpFillKey || wire_key == kReservedKey, 0)) {
     if (wire_key != kDumpFillKey && !reserved_key_of(user, wire_key)) return TptStatus::kBadKey;
     return is_local(access) ? TptStatus::kOk : TptStatus::kNoRight;
   }
@@ -204,7 +204,7 @@ void Tpt::list_line(Walk& w, std::uint64_t id) {
 }
 
 TptStatus Tpt::walk(Walk& w, std::uint32_t wire_key, std::uint64_t va, std::uint64_t len, unsigned depth) {
-  if (__builtin_expect(wire_key < kFirstKey, 0)) {
+  if (__builtin_expect(wire_key == kDumpFillKey || wire_key == kReservedKey, 0)) {
     const bool reserved = depth == 0 && reserved_key_of(w.user, wire_key);
     if (wire_key != kDumpFillKey && !reserved) return TptStatus::kBadKey;
     if (depth == 0 && !is_local(w.access)) return TptStatus::kNoRight;

@@ -21,8 +21,8 @@ using namespace prm::reg;
 constexpr std::uint32_t kReactionPoint = 1, kNotificationPoint = 2;
 constexpr std::size_t kMemory = std::size_t{1} << 20;
 
-// HCAs by number: 0 and 1 have a cable, 2 and 3 another; 3 sits in a slot of one lane. 4 and 5 have one, too;
-// 5 sends CNPs to each flow by itself.
+// HCAs by number: 0 and 1 have a cable, 2 and 3 another; 2 is of a later generation, 3 sits in a slot of one
+// lane. 4 and 5 have one, too; 5 sends CNPs to each flow by itself.
 Machine& machine() {
   static Machine* m = [] {
     std::string slow = std::filesystem::temp_directory_path() / "hcasim-cc.XXXXXX.toml";
@@ -34,7 +34,7 @@ Machine& machine() {
     made->echo_log = std::getenv("HCASIM_TEST_LOG") != nullptr;
     made->add_hca("link=eth,name=cc-a,cable=cc-b,mac=02:00:00:00:00:01");
     made->add_hca("link=eth,name=cc-b,mac=02:00:00:00:00:02");
-    made->add_hca("link=eth,name=cc-c,cable=cc-d,mac=02:00:00:00:00:03");
+    made->add_hca("link=eth,name=cc-c,cable=cc-d,generation=connectx6dx,mac=02:00:00:00:00:03");
     made->add_hca("link=eth,name=cc-d,mac=02:00:00:00:00:04,profile=" + slow);
     made->add_hca("link=eth,name=cc-e,cable=cc-f,mac=02:00:00:00:00:05");
     made->add_hca("link=eth,name=cc-f,mac=02:00:00:00:00:06,port.cnp_moderation=2");
@@ -257,6 +257,11 @@ TEST_F(CcRoce, ParametersAsACardHasThem) {
             CmdStatus::kBadParam);
   EXPECT_EQ(rp(Rp::rpg_time_reset{}), 55u);
   EXPECT_EQ(a.set(kReactionPoint, 1u << 20, [](Mailbox&) {}).status, CmdStatus::kBadParam);
+  // The byte counter of the later cards has 32 bits.
+  const auto most = [](Mailbox& in) { in.set<InRp::rpg_byte_reset>(UINT32_MAX); };
+  EXPECT_EQ(a.set(kReactionPoint, 1 << 4, most).status, CmdStatus::kBadParam);
+  Host later(2);
+  EXPECT_TRUE(later.set(kReactionPoint, 1 << 4, most).ok());
   EXPECT_EQ(a.set(0, 0, [](Mailbox&) {}).status, CmdStatus::kBadParam);
   EXPECT_EQ(a.set(3, 0, [](Mailbox&) {}).status, CmdStatus::kBadParam);
 }
@@ -387,7 +392,7 @@ TEST_F(CcRoce, TwoFlowsShareALinkThatMarks) {
   y1.connect(x1.qp.qpn(), 0);
   x2.connect(y2.qp.qpn(), 1);
   y2.connect(x2.qp.qpn(), 0);
-  a.function.inject("ecn_kmin=2000,ecn_kmax=20000,ecn_pmax=0.05");
+  a.function.inject("ecn_kmin=20000,ecn_kmax=200000,ecn_pmax=0.05");
   constexpr std::uint32_t kLen = 65536;
   std::uint64_t done[2] = {};
   Flow* flows[] = {&x1, &x2};

@@ -22,7 +22,7 @@ ReactionParams paper() {
   p.dce_tcp_rtt = 55;
   p.rate_reduce_monitor_period = 50;
   p.time_reset = 55;
-  p.byte_reset = 10 * 1000 * 1000 / 64;
+  p.byte_reset = 10 * 1000 * 1000;
   p.threshold = 5;
   p.ai_rate = 40;
   p.hai_rate = 400;
@@ -230,9 +230,41 @@ TEST(CcFlow, AGapIsLongerAfterACut) {
               static_cast<double>(50 * kUs) / slower, 2);
 }
 
+// rpg_byte_reset counts bytes.
+TEST(CcFlow, TheByteCounterRaisesTheRate) {
+  ReactionParams p;
+  p.time_reset = 0;
+  CcFlow f;
+  f.on_cnp(0, p, kLine);
+  const double half = f.current;
+  f.on_sent(p.byte_reset - 1, p, kLine);
+  EXPECT_DOUBLE_EQ(f.current, half);
+  f.on_sent(1, p, kLine);
+  EXPECT_DOUBLE_EQ(f.current, (half + kLine) / 2);
+  f.on_sent(2 * p.byte_reset, p, kLine);
+  EXPECT_EQ(f.byte_events, 3u);
+}
+
+// What a longer step has counted is no more than one event of a shorter one.
+TEST(CcFlow, AShorterStepEndsTheOneBefore) {
+  ReactionParams p;
+  p.time_reset = 0;
+  p.byte_reset = UINT32_MAX;
+  p.ai_rate = p.hai_rate = 0;
+  CcFlow f;
+  f.on_cnp(0, p, kLine);
+  f.on_sent(UINT32_MAX - 1, p, kLine);
+  EXPECT_EQ(f.byte_events, 0u);
+  p.byte_reset = 1000;
+  f.on_sent(500, p, kLine);
+  EXPECT_EQ(f.byte_events, 1u);
+  EXPECT_EQ(f.bytes, 500u);
+}
+
 // A limiter that was given up leaves no gap for the next one.
 TEST(CcFlow, ANewLimiterBeginsWithoutAGap) {
-  const ReactionParams p;
+  ReactionParams p;
+  p.byte_reset = 0;
   CcFlow f;
   f.on_cnp(0, p, kLine);
   ASSERT_EQ(f.earliest(0, p, kLine), 0);
