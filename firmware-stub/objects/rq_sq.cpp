@@ -65,6 +65,8 @@ Syndrome read_wq_dbr(Firmware& fw, const Command& cmd, std::uint64_t& dbr, UmemR
   }
   // Records are of 8 bytes, and the address has no bits for less: a driver that names the half that it writes
   // (OpenBSD's mcx, of an SQ) means the whole.
+  if ((dbr & 7) != 0)
+    fw.tracer().broke_value(traces::Rule::kDbrAlign, cmd.now, traces::RuleObject::kCommand, cmd.seq, dbr);
   dbr &= ~std::uint64_t{7};
   return Syndrome::kOk;
 }

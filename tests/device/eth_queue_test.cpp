@@ -206,5 +206,26 @@ TEST_F(EthTest, AnErrorOfStridesNamesItsWqe) {
   EXPECT_EQ(flushed.raw.wqe_id, 2u);
 }
 
+// The reserved lkey: all memory by bus addresses, as drivers of BSDs post it.
+TEST_F(EthQueue, ReceivesIntoBusAddressesByTheReservedKey) {
+  const auto special =
+      dev().exec(Mailbox(prm::op::QUERY_SPECIAL_CONTEXTS, prm::query_special_contexts_in::bytes),
+                 prm::query_special_contexts_out::bytes);
+  const auto key =
+      static_cast<std::uint32_t>(special.must().get<prm::query_special_contexts_out::resd_lkey>());
+  for (const bool may : {true, false}) {
+    RqOptions o;
+    o.reserved_lkey = may;
+    EthLink link(dev(), o);
+    link.rq.post({{link.rx.bus(), key, 2048}});
+    expect_good(link.scq, link.send(plain_frame(100)));
+    const Completion c = link.rcq.wait_one();
+    if (may)
+      EXPECT_EQ(link.received(0, c.byte_cnt), plain_frame(100));
+    else
+      expect_error(c, prm::CqeSyndrome::kLocalProt);
+  }
+}
+
 }  // namespace
 }  // namespace hcasim::bare

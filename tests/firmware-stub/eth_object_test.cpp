@@ -285,7 +285,9 @@ TEST_F(EthObjects, QueueAttributes) {
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::log_wq_stride>(3); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::log_wq_sz>(16); }), CmdStatus::kLim);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::log_wq_sz>(9); }), CmdStatus::kBadParam);  // pages
-    EXPECT_STATUS(create([&](Mailbox& m) { m.set<C::wq::dbr_addr>(ring.bus() + 4); }), CmdStatus::kBadParam);
+    const auto odd = create([&](Mailbox& m) { m.set<C::wq::dbr_addr>(ring.bus() + 4100); }).must();
+    EXPECT_OK((name<prm::destroy_rq_in::rqn>(prm::op::DESTROY_RQ, prm::destroy_rq_in::bytes,
+                                             odd.get<prm::create_rq_out::rqn>())));
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::hairpin>(1); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::delay_drop_en>(1); }), CmdStatus::kBadParam);
     EXPECT_STATUS(create([](Mailbox& m) { m.set<C::wq::lwm>(70); }), CmdStatus::kBadParam);

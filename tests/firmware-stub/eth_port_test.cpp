@@ -43,7 +43,7 @@ TEST_F(EthPort, CapabilityGroups) {
   EXPECT_EQ(prm::get<Cap::port_type>(c.data()), 1u);
   for (unsigned group = 0; group < 0x40; ++group) {
     const bool there = group == 0 || group == 1 || group == 2 || group == 3 || group == 4 || group == 7 ||
-                       (group == 12 && prm::get<Cap::qos>(c.data())) ||
+                       group == 8 || group == 9 || (group == 12 && prm::get<Cap::qos>(c.data())) ||
                        (group == 13 && prm::get<Cap::debug>(c.data())) ||
                        (group == 15 && prm::get<Cap::device_memory>(c.data())) ||
                        (group == 32 && prm::get<Cap::hca_cap_2>(c.data()));

@@ -80,7 +80,7 @@ TEST_F(OtherDrivers, LeastTimesBetweenInterrupts) {
   EXPECT_EQ(ask(kRead, 2, 0).must().get<Out::min_delay>(), 0u);
   EXPECT_OK(ask(kWrite, 1, 0));
   EXPECT_EQ(ask(kRead, 1, 0).must().get<Out::min_delay>(), 0u);
-  EXPECT_STATUS(ask(kWrite, 0xffff, 10), CmdStatus::kBadIndex);
+  EXPECT_STATUS(ask(kWrite, 0xffff, 10), CmdStatus::kIx);
 }
 
 // iPXE: what it has is a QP number, though it says that there is more.
