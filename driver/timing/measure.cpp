@@ -286,7 +286,7 @@ Result latency(Stage& stage, const Setup& s) {
 Result throughput(Stage& stage, const Setup& s) {
   const bool received = s.verb == Verb::kSend && s.transport != Transport::kRc;
   const std::size_t parties = stage.senders.size() * (s.both ? 2 : 1);
-  Tally tally(s, parties);
+  Tally tally(s, parties, stage.machine().now() * 1000);
   std::vector<std::unique_ptr<Cpu>> all;
   const auto sends = [&](End& end, std::size_t who, unsigned t, std::unique_ptr<Inbox> inbox) {
     all.push_back(std::make_unique<Sender>(CpuCosts(end.device().function()), end, s, t, who,

@@ -312,7 +312,7 @@ Result measure_datagrams(const Setup& s) {
     cpus.run([&] { return asker.posts().size() >= wanted; });
     r = latencies(s, asker.posts(), {});
   } else {
-    Tally tally(s, s.senders);
+    Tally tally(s, s.senders, start * 1000);
     for (std::size_t i = 0; i < flows.senders.size(); ++i) {
       receiving.push_back(std::make_unique<Sink>(to, *flows.receivers[i], s, tally, i / s.qps, i % s.qps));
       sending.push_back(std::make_unique<Host>(from, *flows.senders[i], s, Role{true, false}));

@@ -12,7 +12,7 @@ void Tally::note(std::size_t who, std::size_t number, std::uint64_t messages, Ps
   all_ += messages;
   Lane& lane = lanes_[who * setup_.qps + number];
   if (start_ >= 0) {
-    const Ps before = std::max(lane.last, Ps{0}), since = std::max(before, start_);
+    const Ps before = lane.last, since = std::max(before, start_);
     const auto count = static_cast<double>(messages);
     lane.messages += time > before
                          ? count * static_cast<double>(time - since) / static_cast<double>(time - before)

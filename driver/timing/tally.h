@@ -25,7 +25,9 @@ class Digest {
 // edges of the measured interval is interpolated in time.
 class Tally {
  public:
-  Tally(const Setup& setup, std::size_t parties) : setup_(setup), lanes_(parties * setup.qps) {}
+  // begin: when the first message may be posted.
+  Tally(const Setup& setup, std::size_t parties, Ps begin)
+      : setup_(setup), lanes_(parties * setup.qps, Lane{begin}) {}
   // `messages` of a QP of party `who` completed at `time`.
   void note(std::size_t who, std::size_t number, std::uint64_t messages, Ps time);
   bool over() const { return over_; }
@@ -33,7 +35,7 @@ class Tally {
 
  private:
   struct Lane {
-    Ps last = -1;         // completion
+    Ps last = 0;          // completion; before the first: when traffic begins
     double messages = 0;  // completed within the measured interval
     double step = 0;      // messages of the last completion
     // Including its share of the messages in flight at the end.
