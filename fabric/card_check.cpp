@@ -2,6 +2,7 @@
 #include "fabric/card_check.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <sstream>
 #include <vector>
@@ -20,8 +21,14 @@ std::string without_outputs(const std::string& options) {
   return rest;
 }
 
-// Why there can be no such card; "": there can.
-std::string refusal(const std::string& profile, const std::string& options) {
+double rate_gbps(const hca_t* card) {
+  unsigned i = 0;
+  while (hca_parameter_name(i) != std::string("port.rate_gbps")) ++i;
+  return hca_parameter_value(card, i);
+}
+
+// Why there can be no such card; "": there can. gbps: if there can, its link's rate.
+std::string refusal(const std::string& profile, const std::string& options, double* gbps = nullptr) {
   hca_host_ops host{};  // which such a card never calls
   host.dma_read = [](void*, std::uint64_t, void*, std::size_t) { return -1; };
   host.dma_write = [](void*, std::uint64_t, const void*, std::size_t) { return -1; };
@@ -31,6 +38,7 @@ std::string refusal(const std::string& profile, const std::string& options) {
   char why[512] = "";
   hca_t* const card = hca_create(all.c_str(), &host, nullptr, why, sizeof why);
   if (card == nullptr) return why;
+  if (gbps != nullptr) *gbps = rate_gbps(card);
   hca_destroy(card);
   return "";
 }
@@ -69,8 +77,18 @@ void check_cards(const Scenario& scenario, unsigned cards) {
     const CardSpec spec = spec_of(scenario, i);
     const std::string options = without_outputs(spec.options);
     if (!seen.insert(spec.profile + "," + options).second) continue;
-    if (const std::string why = refusal(spec.profile, options); !why.empty()) refuse_card(scenario, i, why);
+    double gbps = 0;
+    if (const std::string why = refusal(spec.profile, options, &gbps); !why.empty())
+      refuse_card(scenario, i, why);
+    for (const DcqcnValue& v : spec.dcqcn_values)
+      if (kDcqcnKeys[v.row].rate && v.value > gbps * 1000)
+        refuse_dcqcn(v, i, "its link has " + std::to_string(std::llround(gbps * 1000)) + " Mb/s");
   }
+}
+
+void refuse_dcqcn(const DcqcnValue& v, unsigned card, const std::string& why) {
+  throw ScenarioError(v.at + ": card " + std::to_string(card) + " does not take " + std::to_string(v.value) +
+                      ": " + why);
 }
 
 void refuse_card(const Scenario& scenario, unsigned card, const std::string& why) {

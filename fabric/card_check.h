@@ -18,6 +18,8 @@ void check_cards(const Scenario& scenario, unsigned cards);
 // A card could not be made. Throws ScenarioError with the place in the file that says what it cannot be;
 // otherwise with `why`.
 [[noreturn]] void refuse_card(const Scenario& scenario, unsigned card, const std::string& why);
+// A card does not take a value of [dcqcn]. Throws ScenarioError.
+[[noreturn]] void refuse_dcqcn(const DcqcnValue& value, unsigned card, const std::string& why);
 
 }  // namespace hcasim::fabric
 #endif

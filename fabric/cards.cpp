@@ -71,28 +71,30 @@ using Np = Params::congestion_parameters::cong_control_r_roce_ecn_np;
 constexpr DcqcnField kDcqcnFields[] = {{3, set_field<Rp::rpg_time_reset>},
                                        {4, set_field<Rp::rpg_byte_reset>},
                                        {5, set_field<Rp::rpg_threshold>},
+                                       {6, set_field<Rp::rpg_max_rate>},
                                        {7, set_field<Rp::rpg_ai_rate>},
                                        {8, set_field<Rp::rpg_hai_rate>},
+                                       {16, set_field<Rp::rpg_gd>},
                                        {9, set_field<Rp::rpg_min_dec_fac>},
                                        {10, set_field<Rp::rpg_min_rate>},
                                        {11, set_field<Rp::rate_to_set_on_first_cnp>},
                                        {12, set_field<Rp::dce_tcp_g>},
                                        {13, set_field<Rp::dce_tcp_rtt>},
                                        {14, set_field<Rp::rate_reduce_monitor_period>},
+                                       {15, set_field<Rp::initial_alpha_value>},
                                        {2, set_field<Np::min_time_between_cnps>},
                                        {1, set_field<Rp::clamp_tgt_rate>},
                                        {2, set_field<Rp::clamp_tgt_rate_after_time_inc>}};
 static_assert(std::size(kDcqcnFields) == std::size(kDcqcnKeys));
 
-void set_parameter(Device& device, unsigned row, std::uint32_t value) {
-  const bool np = row == kCnpInterval;
+void set_parameter(Device& device, unsigned card, const DcqcnValue& v) {
+  const bool np = v.row == kCnpInterval;
   Mailbox in(prm::op::MODIFY_CONG_PARAMS, Params::bytes);
   in.set<Params::cong_protocol>(np ? kNotificationPoint : kReactionPoint);
-  in.set<Params::field_select::field_select_r_roce_rp::field_select_r_roce_rp>(1u << kDcqcnFields[row].bit);
-  kDcqcnFields[row].set(in, value);
+  in.set<Params::field_select::field_select_r_roce_rp::field_select_r_roce_rp>(1u << kDcqcnFields[v.row].bit);
+  kDcqcnFields[v.row].set(in, v.value);
   const CommandResult r = device.exec(in);
-  if (!r.ok())
-    throw BareError(std::string("the card does not take ") + kDcqcnKeys[row].name + ": " + r.text());
+  if (!r.ok()) refuse_dcqcn(v, card, r.text());
 }
 
 }  // namespace
@@ -141,7 +143,7 @@ void Card::set_congestion_control(const CardSpec& spec) {
     in.set<In::cong_protocol>(protocol).set<In::priority>(spec.priority).set<In::enable>(spec.dcqcn);
     device->exec(in).must();
   }
-  for (const auto& [row, value] : spec.dcqcn_values) set_parameter(*device, row, value);
+  for (const DcqcnValue& v : spec.dcqcn_values) set_parameter(*device, number, v);
 }
 
 void Card::bring_up(const CardSpec& spec, const Blocks& blocks, std::uint64_t largest, unsigned sends,

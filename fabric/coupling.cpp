@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::int64_t kLook = 1000;  // ns between two looks of a driver that waits without an interrupt
 
-ns3::Time from_now(Time t) { return ns3::PicoSeconds(std::max<Time>(t - now(), 0)); }
-
 }  // namespace
 
 // ---- Time ----
@@ -25,7 +23,7 @@ void Coupling::arm(std::int64_t ns) {
   if (ns == HCA_NEVER || (ns >= armed_ && !event_.IsExpired())) return;
   event_.Cancel();
   armed_ = ns;
-  event_ = ns3::Simulator::Schedule(from_now(ns * kNs), &Coupling::pump, this);
+  event_ = ns3::Simulator::Schedule(until(ns * kNs, Turn::kCards), &Coupling::pump, this);
 }
 
 void Coupling::due(Time t) {
@@ -56,8 +54,8 @@ void Coupling::wait(std::int64_t until) {
   pump();
   if (served_) return;
   waiting_ = true;
-  const ns3::EventId end =
-      ns3::Simulator::Schedule(from_now(std::min(until, now() + kLook) * kNs), &ns3::Simulator::Stop);
+  const ns3::EventId end = ns3::Simulator::Schedule(
+      fabric::until(std::min(until, now() + kLook) * kNs, Turn::kStop), &ns3::Simulator::Stop);
   ns3::Simulator::Run();
   ns3::Simulator::Cancel(end);
   waiting_ = false;
@@ -71,7 +69,7 @@ void Coupling::act(const std::function<void()>& what) {
 
 void Coupling::run(Time until) {
   due(fabric::now());
-  const ns3::EventId end = ns3::Simulator::Schedule(from_now(until), &ns3::Simulator::Stop);
+  const ns3::EventId end = ns3::Simulator::Schedule(fabric::until(until, Turn::kStop), &ns3::Simulator::Stop);
   ns3::Simulator::Run();
   ns3::Simulator::Cancel(end);
 }
@@ -120,7 +118,7 @@ void SwitchNode::wake_at(Time t) {
     event_.Cancel();
   }
   event_at_ = t;
-  event_ = ns3::Simulator::Schedule(from_now(t), &SwitchNode::wake, this);
+  event_ = ns3::Simulator::Schedule(until(t, Turn::kSwitch), &SwitchNode::wake, this);
 }
 
 void SwitchNode::wake() { switch_.run(now()); }

@@ -14,6 +14,8 @@ namespace hcasim::fabric {
 namespace {
 
 constexpr std::size_t kHeader = 14;
+constexpr std::int64_t kFs = 1000;             // of a ps
+constexpr Time kLatest = INT64_MAX / kFs - 1;  // that ns-3's time has: more than 9,000 s
 
 void put_mac(const ns3::Address& address, std::uint8_t* out) {
   ns3::Mac48Address::ConvertFrom(address).CopyTo(out);
@@ -21,16 +23,22 @@ void put_mac(const ns3::Address& address, std::uint8_t* out) {
 
 }  // namespace
 
-void use_picoseconds() {
-  ns3::Time::SetResolution(ns3::Time::PS);
-  if (ns3::PicoSeconds(1).GetPicoSeconds() != 1)
-    throw std::logic_error("ns-3's time has no picoseconds: its headers' statics are not the library's");
+void use_turns() {
+  ns3::Time::SetResolution(ns3::Time::FS);
+  if (ns3::FemtoSeconds(1).GetFemtoSeconds() != 1)
+    throw std::logic_error("ns-3's time has no femtoseconds: its headers' statics are not the library's");
   ns3::ObjectFactory scheduler;  // the fastest of ns-3's with these events
   scheduler.SetTypeId("ns3::PriorityQueueScheduler");
   ns3::Simulator::SetScheduler(scheduler);
 }
 
-Time now() { return ns3::Simulator::Now().GetPicoSeconds(); }
+Time now() { return ns3::Simulator::Now().GetFemtoSeconds() / kFs; }
+
+ns3::Time until(Time t, Turn turn) {
+  const std::int64_t at = std::min(t, kLatest) * kFs + static_cast<std::int64_t>(turn);
+  const std::int64_t from_now = at - ns3::Simulator::Now().GetFemtoSeconds();
+  return ns3::FemtoSeconds(static_cast<std::uint64_t>(std::max<std::int64_t>(from_now, 0)));
+}
 
 // ---- The device ----
 
@@ -72,8 +80,8 @@ void PortDevice::arrives(FramePtr frame, Time t) {
   if (station_ != nullptr) return station_->arrives(port_, std::move(frame), t);
   const auto packet =
       ns3::Create<ns3::Packet>(frame->bytes.data(), static_cast<uint32_t>(frame->bytes.size()));
-  ns3::Simulator::ScheduleWithContext(node_->GetId(), ns3::PicoSeconds(std::max<Time>(t - now(), 0)),
-                                      &PortDevice::deliver, ns3::Ptr<PortDevice>(this), packet);
+  ns3::Simulator::ScheduleWithContext(node_->GetId(), until(t, Turn::kSwitch), &PortDevice::deliver,
+                                      ns3::Ptr<PortDevice>(this), packet);
 }
 
 void PortDevice::deliver(ns3::Ptr<ns3::Packet> packet) {

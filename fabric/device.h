@@ -125,9 +125,17 @@ struct Joint {
 Joint half_joint(const ns3::Ptr<ns3::Node>& a, double rate_gbps, Time delay);
 Joint join(const ns3::Ptr<ns3::Node>& a, const ns3::Ptr<ns3::Node>& b, double rate_gbps, Time delay);
 
-// ns-3's own time, in its finest unit.
-void use_picoseconds();
+// What comes first of what happens in one ps. ns-3 would have first what was scheduled first, which is
+// another order where cards are dealt out to ranks otherwise.
+enum class Turn : unsigned { kLook, kStop, kSwitch, kStart, kCards };
+
+// ns-3's time is in fs: a ps in which something happens has one for each Turn. To be called before anything
+// is scheduled.
+void use_turns();
+// The present time, ps.
 Time now();
+// From now until the turn in t; none if that has passed.
+ns3::Time until(Time t, Turn turn);
 
 }  // namespace hcasim::fabric
 #endif

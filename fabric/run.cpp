@@ -46,7 +46,7 @@ class Watch {
     if (start_ == kNever) start_ = now();
     samples_.push_back(
         {now() - start_, network_.longest_queue(), network_.buffered(), traffic_.bytes_done()});
-    ns3::Simulator::Schedule(ns3::PicoSeconds(every_), &Watch::look, this);
+    ns3::Simulator::Schedule(until(now() + every_, Turn::kLook), &Watch::look, this);
   }
 
  private:
@@ -145,7 +145,7 @@ std::uint64_t peak_memory() {
 
 Result run_scenario(const Scenario& scenario, const Ranks& ranks,
                     const std::function<void(const std::string&)>& progress) {
-  use_picoseconds();
+  use_turns();
   const Clock::time_point began = Clock::now();
   Result r;
   r.name = scenario.name;

@@ -114,7 +114,8 @@ CardSpec read_card(Section s, Section dcqcn) {
   for (unsigned row = 0; row < std::size(kDcqcnKeys); ++row) {
     const DcqcnKey& key = kDcqcnKeys[row];
     if (dcqcn.has(key.name))
-      c.dcqcn_values.emplace_back(row, static_cast<std::uint32_t>(dcqcn.whole(key.name, key.low, key.high)));
+      c.dcqcn_values.push_back(
+          {row, static_cast<std::uint32_t>(dcqcn.whole(key.name, key.low, key.high)), dcqcn.place(key.name)});
   }
   dcqcn.done();
   return c;

@@ -13,23 +13,28 @@
 
 namespace hcasim::fabric {
 
-// As debugfs and mlxconfig name them (model/cc/params.h says what they do and their units).
+// By the names that mlx5_ifc.h and mlxconfig have (model/cc/params.h says what they do and their units). What
+// else a card limits, such as rates to that of its link, it says when it is told.
 struct DcqcnKey {
   const char* name;
   std::uint32_t low, high;
+  bool rate = false;  // in Mb/s, and at most the link's
 };
 enum DcqcnRow : unsigned {
   kTimeReset,
   kByteReset,
   kThreshold,
+  kMaxRate,
   kAiRate,
   kHaiRate,
+  kGd,
   kMinDecFac,
   kMinRate,
   kFirstCnpRate,
   kAlphaG,
   kAlphaPeriod,
   kCutPeriod,
+  kInitialAlpha,
   kCnpInterval,
   kClampTarget,
   kClampTargetAfterTime
@@ -37,26 +42,35 @@ enum DcqcnRow : unsigned {
 inline constexpr DcqcnKey kDcqcnKeys[] = {{"rpg_time_reset", 0, 131071},
                                           {"rpg_byte_reset", 0, UINT32_MAX},
                                           {"rpg_threshold", 0, 31},
-                                          {"rpg_ai_rate", 0, 100000},
-                                          {"rpg_hai_rate", 0, 100000},
+                                          {"rpg_max_rate", 0, UINT32_MAX, true},
+                                          {"rpg_ai_rate", 0, UINT32_MAX, true},
+                                          {"rpg_hai_rate", 0, UINT32_MAX, true},
+                                          {"rpg_gd", 0, 15},
                                           {"rpg_min_dec_fac", 0, 100},
-                                          {"rpg_min_rate", 1, 100000},
-                                          {"rate_to_set_on_first_cnp", 0, 100000},
+                                          {"rpg_min_rate", 1, UINT32_MAX, true},
+                                          {"rate_to_set_on_first_cnp", 0, UINT32_MAX, true},
                                           {"dce_tcp_g", 0, 1023},
                                           {"dce_tcp_rtt", 1, 131071},
                                           {"rate_reduce_monitor_period", 1, 1000000},
+                                          {"initial_alpha_value", 1, 1023},
                                           {"min_time_between_cnps", 0, 131071},
                                           {"clamp_tgt_rate", 0, 1},
                                           {"clamp_tgt_rate_after_time_inc", 0, 1}};
 
+// A row of kDcqcnKeys with the value that a file has for it, and where.
+struct DcqcnValue {
+  unsigned row = 0;
+  std::uint32_t value = 0;
+  std::string at;  // Section::place()
+};
+
 struct CardSpec {
   std::string profile = "connectx5-100g-roce";
-  std::string options;    // further ones of hca_create()
-  unsigned priority = 3;  // of what the workloads send, by its DSCP
-  bool dcqcn = true;      // reaction and notification points of that priority
-  // Parameters of theirs that are not as the card is delivered: rows of kDcqcnKeys with their values.
-  std::vector<std::pair<unsigned, std::uint32_t>> dcqcn_values;
-  unsigned mtu = 4096;  // of the path
+  std::string options;                   // further ones of hca_create()
+  unsigned priority = 3;                 // of what the workloads send, by its DSCP
+  bool dcqcn = true;                     // reaction and notification points of that priority
+  std::vector<DcqcnValue> dcqcn_values;  // parameters of theirs that are not as the card is delivered
+  unsigned mtu = 4096;                   // of the path
   unsigned ack_timeout = 14, retries = 7;
   std::string profile_at, options_at;  // where these stand in the file (Section::place())
 };

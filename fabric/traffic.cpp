@@ -112,7 +112,7 @@ void Traffic::begin(Time t) {
     card.send_cq->arm();
     card.receive_cq->arm();
   }
-  ns3::Simulator::Schedule(ns3::PicoSeconds(begin_ - fabric::now()), &Traffic::start_due, this);
+  ns3::Simulator::Schedule(until(begin_, Turn::kStart), &Traffic::start_due, this);
 }
 
 void Traffic::start_due() {
@@ -122,8 +122,8 @@ void Traffic::start_due() {
       ready(starts_[next_start_++]);
   });
   if (next_start_ == starts_.size()) return;
-  const Time next = workload_.messages[starts_[next_start_]].start - since_begin();
-  ns3::Simulator::Schedule(ns3::PicoSeconds(next), &Traffic::start_due, this);
+  const Time next = begin_ + workload_.messages[starts_[next_start_]].start;
+  ns3::Simulator::Schedule(until(next, Turn::kStart), &Traffic::start_due, this);
 }
 
 void Traffic::ready(std::uint32_t id) {

@@ -6,6 +6,7 @@
 #include <ns3/packet.h>
 #include <ns3/simulator.h>
 
+#include <functional>
 #include <vector>
 
 #include "fabric/coupling.h"
@@ -21,7 +22,7 @@ struct Got {
 
 class Devices : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { use_picoseconds(); }
+  static void SetUpTestSuite() { use_turns(); }
   Devices() : joint_(join(ns3::CreateObject<ns3::Node>(), ns3::CreateObject<ns3::Node>(), 100, 1234567)) {
     joint_.b->SetReceiveCallback(ns3::MakeCallback(&Devices::receive, this));
   }
@@ -67,6 +68,25 @@ TEST_F(Devices, IsPointToPointOnAChannelWithADelay) {
   EXPECT_EQ(joint_.link->GetNDevices(), 2u);
   EXPECT_EQ(joint_.link->GetDevice(1), joint_.b);
   EXPECT_EQ(joint_.link->GetDevice(2), nullptr);
+}
+
+// Whoever was scheduled first.
+TEST(Turns, WhatHappensInOnePicosecondHasAnOrder) {
+  const Time t = now() + 1000;
+  std::string order;
+  const auto add = [&order](char c) { return std::function<void()>([&order, c] { order += c; }); };
+  for (const auto& [turn, name] : {std::pair(Turn::kCards, 'c'), std::pair(Turn::kStart, 'b'),
+                                   std::pair(Turn::kSwitch, 's'), std::pair(Turn::kLook, 'l')})
+    ns3::Simulator::Schedule(until(t, turn), add(name));
+  ns3::Simulator::Schedule(until(t + 1, Turn::kLook), add('L'));
+  ns3::Simulator::Schedule(until(t, Turn::kStop), &ns3::Simulator::Stop);
+  ns3::Simulator::Run();
+  EXPECT_EQ(order, "l");
+  EXPECT_EQ(now(), t);
+  ns3::Simulator::Schedule(until(t, Turn::kLook), add('p'));  // it has passed
+  ns3::Simulator::Run();
+  EXPECT_EQ(order, "lpsbcL");
+  EXPECT_EQ(now(), t + 1);
 }
 
 TEST(Half, ALinkThatLeavesTheProcessHandsItsFramesOverWithTheTimeOfTheirArrival) {

@@ -47,7 +47,7 @@ void expect(bool good, const char* what) {
 }
 
 void run(bool ns3, const std::string& trace, const std::string& more) {
-  use_picoseconds();
+  use_turns();
   auto& coupling = *new Coupling;
   auto& machine = *new bare::Machine(std::size_t{256} << 20, coupling);
   auto* ports = new CardPort[2]{CardPort(coupling), CardPort(coupling)};

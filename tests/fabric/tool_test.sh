@@ -161,8 +161,17 @@ printf '%s\n[card]\noptions = "trace=%s/one.trace"\n' "$two_racks" "$work" >"$wo
 "$fabric" "$work/x.toml" --check >"$work/out"
 [ ! -e "$work/one.trace" ]
 if "$fabric" "$work/x.toml" --check --ranks 2 >"$work/out" 2>&1 || ! grep -q 'are of different ranks' "$work/out"; then exit 1; fi
-printf '%s\nprofile = "connectx5-edr"\n[dcqcn]\nrpg_ai_rate = 100001\n' "$base" >"$work/x.toml"
-wrong "$work/x.toml" 'rpg_ai_rate'
+# Congestion control: what a card's link and generation allow.
+for arguments in --check '--ranks 2'; do
+  printf '%s\n[dcqcn]\nrpg_gd = 10\nrpg_ai_rate = 100001\n' "$two_racks" >"$work/x.toml"
+  # shellcheck disable=SC2086
+  checked 11 'rpg_ai_rate: card 0 does not take 100001: its link has 100000 Mb/s' $arguments
+done
+printf '%s\n[dcqcn]\nrpg_byte_reset = 32768\n' "$base" | sed '/^.card/d' >"$work/x.toml"
+wrong "$work/x.toml" 'x.toml:8: .dcqcn. rpg_byte_reset: card 0 does not take 32768: '
+printf '%s\nprofile = "connectx7-ndr400"\n[dcqcn]\nrpg_byte_reset = 10000000\nrpg_ai_rate = 400000\nrpg_max_rate = 400000\n' "$base" >"$work/x.toml"
+printf 'rpg_gd = 10\ninitial_alpha_value = 512\n' >>"$work/x.toml"
+"$fabric" "$work/x.toml" >"$work/out"
 # Packets that find no room, and a sender that gives up.
 printf '%s\nretries = 0\nack_timeout = 1\n[links]\nhost_ns = 9000000\n[run]\nuntil_us = 100000\n' "$base" >"$work/x.toml"
 wrong "$work/x.toml" 'FAILED: message'
