@@ -34,8 +34,14 @@ struct Arguments {
   bool list = false, perftest = false;
   std::map<std::string, hcasim::chart::OutputFile> files;  // that are written, opened before the measurements
 
+  // Whether `key` has one value for all, as --KEY VALUE or --set KEY=VALUE.
+  bool gives(const std::string& key) const {
+    return std::any_of(keys.begin(), keys.end(), [&](const auto& k) { return k.first == key; }) ||
+           std::any_of(sets.begin(), sets.end(), [&](const auto& s) { return s.rfind(key + "=", 0) == 0; });
+  }
+  // The published rows have patterns and sizes of their own; other keys of --set are for all of them.
   bool one_measurement() const {
-    return !sweeps.empty() ||
+    return !sweeps.empty() || gives("pattern") || gives("size") ||
            std::any_of(keys.begin(), keys.end(), [](const auto& k) { return k.first != "profile"; });
   }
 };
@@ -163,20 +169,17 @@ void run(Grid& grid, Arguments& a) {
   if (!a.svg.empty()) write(a, a.svg, svg(grid.charts()));
 }
 
-// Latency and bandwidth over size, of one verb or of those there are.
+// A pattern over size, or without one latency and bandwidth of those there are.
 void plot(Arguments& a) {
   const Setup base = base_of(a);
-  const std::string verb = base.pattern().substr(0, base.pattern().rfind('_'));
-  const bool chosen =
-      std::any_of(a.keys.begin(), a.keys.end(), [](const auto& k) { return k.first == "pattern"; });
   if (base.atomic()) throw SetupError("--svg: atomics have one size: give --sweep");
-  if (chosen) (void)base.resolved();
+  if (a.gives("size")) throw SetupError("--svg plots over size: give no size, or --sweep of something else");
   // Of several messages at a time there is no latency.
-  const std::string latencies = chosen ? verb + "_lat," : "write_lat,send_lat,read_lat,";
+  const std::string all =
+      std::string(base.several() ? "" : "write_lat,send_lat,read_lat,") + "write_bw,send_bw,read_bw";
   Grid grid(base, {base.udp() ? "size=2,8,32,128,256,512,1024,1472"
                               : "size=2,8,32,128,512,2K,4K,8K,16K,32K,64K,256K,1M",
-                   "pattern=" + (base.several() ? "" : latencies) +
-                       (chosen ? verb + "_bw" : "write_bw,send_bw,read_bw")});
+                   "pattern=" + (a.gives("pattern") ? base.pattern() : all)});
   run(grid, a);
 }
 
@@ -263,7 +266,9 @@ int main(int argc, char** argv) {
       ->allow_extra_args(false);
   app.add_option("--json", a.json, "file for the results as JSON, with counters; - is standard output");
   app.add_option("--csv", a.csv, "file for the results as CSV; - is standard output");
-  app.add_option("--svg", a.svg, "file for a plot: of the sweep, or of latency and bandwidth over size");
+  app.add_option(
+      "--svg", a.svg,
+      "file for a plot: of the sweep, or of the pattern (without: latency and bandwidth) over size");
   app.add_option("--published", a.published, "table of published figures")->check(CLI::ExistingFile);
   app.add_option("--jobs", a.jobs, "measurements at a time")->check(CLI::Range(1, 256));
   app.add_option(
@@ -317,6 +322,8 @@ int main(int argc, char** argv) {
       fit_to(a);
       return 0;
     }
+    if (!a.rows.empty() && (a.one_measurement() || !a.svg.empty()))
+      throw SetupError("--row is of the published figures, and goes with --set only");
     if (!a.svg.empty() && a.sweeps.empty()) {
       plot(a);
       return 0;
@@ -324,7 +331,6 @@ int main(int argc, char** argv) {
     if (a.perftest && !a.one_measurement())
       throw SetupError("--perftest: of what is measured: give --pattern");
     if (!a.one_measurement()) return compare(a) ? 0 : 1;
-    if (!a.rows.empty()) throw SetupError("--row is of the published figures, and goes with --set only");
     Grid grid(base_of(a), a.sweeps);
     run(grid, a);
     return 0;

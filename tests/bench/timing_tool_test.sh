@@ -34,6 +34,8 @@ rc=0
 
 # One measurement, a grid, files.
 "$tool" --pattern write_lat --size 64 | grep -Eq '^ +write_lat +64 +[0-9.]+ +[0-9.]+ +[0-9.]+$' || fail "--pattern"
+"$tool" --set pattern=write_lat --set size=64 > "$dir/c"
+"$tool" --pattern write_lat --size 64 | cmp - "$dir/c" || fail "--set pattern"
 "$tool" --pattern read_bw --sweep size=4K,64K --sweep pcie.lanes=8,16 --csv "$dir/c" --json "$dir/j" --svg "$dir/s" > "$dir/out"
 [ "$(wc -l < "$dir/out")" = 5 ] || fail "--sweep: $(cat "$dir/out")"
 [ "$(wc -l < "$dir/c")" = 5 ] || fail "--csv of a sweep"
@@ -41,11 +43,14 @@ python3 -c 'import json,sys; d=json.load(open(sys.argv[1]))
 assert [r["setup"]["size"] for r in d]==["4096"]*2+["65536"]*2 and all(r["result"]["Gb/s"]>1 for r in d)' "$dir/j" || fail "--json of a sweep"
 python3 -c 'import sys; from xml.etree import ElementTree as E
 assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")])==2' "$dir/s" || fail "--svg of a sweep"
-"$tool" --pattern write_lat --svg "$dir/s" > "$dir/out"
-python3 -c 'import sys; from xml.etree import ElementTree as E
-assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")])==2' "$dir/s" || fail "--svg over size"
-"$tool" --pattern write_bw --qps 4 --svg "$dir/s" > "$dir/out"
-! grep -q write_lat "$dir/out" || fail "--svg over size: a latency of several QPs"
+for pattern in write_lat send_rate; do
+  "$tool" --set pattern=$pattern --svg "$dir/s" > "$dir/out"
+  python3 -c 'import sys; from xml.etree import ElementTree as E
+assert len([n for n in E.parse(sys.argv[1]).iter() if n.tag.endswith("polyline")])==1' "$dir/s" || fail "--svg over size"
+  [ "$(grep -c $pattern "$dir/out")" = 13 ] || fail "--svg over size: $(cat "$dir/out")"
+done
+"$tool" --qps 4 --svg "$dir/s" > "$dir/out"
+{ grep -q write_bw "$dir/out" && ! grep -q write_lat "$dir/out"; } || fail "--svg over size: a latency of several QPs"
 "$tool" --pattern write_lat --csv - | head -n 1 | grep -q '^profile,pattern,' || fail "--csv -"
 "$tool" --profile connectx5-x8 --list > "$dir/out"
 { grep -Eq '^  pcie.lanes +8$' "$dir/out" && grep -q '^  cq_mod' "$dir/out" && grep -q '^  23 ' "$dir/out"; } || fail "--list"
@@ -105,6 +110,9 @@ refused 'profile nobody: no such file; profiles are connectx' --profile nobody
 refused 'size=x: allowed: 1 to 64M bytes' --size x
 refused 'latency is of one message at a time' --pattern write_lat --sweep qps=1,64
 refused 'latency is of one message at a time' --pattern write_lat --qps 4 --svg "$dir/s"
+refused 'plots over size' --pattern write_lat --size 64 --svg "$dir/s"
+refused 'plots over size' --set size=64 --svg "$dir/s"
+refused 'goes with --set only' --row 1 --svg "$dir/s"
 refused 'there is no row 77; there are 1, 2a' --row 77
 refused '"size": expected KEY=A,B,C' --sweep size
 refused 'expected KEY=VALUE' --set size
