@@ -32,6 +32,8 @@ class CardFirmware final : public sc_core::sc_module, public Siblings {
   PortAgent& port() { return port_; }
   Traps& traps() { return traps_; }
   Firmware& function(FunctionId f) { return *functions_[f]; }
+  // With a conventional reset of the card, before that of its functions: the firmware starts anew.
+  void boot() { image_.boot(sim_now()); }
 
   template <class Archive>
   void list_state(Archive& a) {

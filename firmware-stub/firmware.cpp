@@ -234,7 +234,7 @@ void Firmware::function_reset() {
 }
 
 void Firmware::restart() {
-  if (function_.physical()) image_.boot();
+  if (function_.physical()) image_.boot(sim_now());
   device_.restart(function_.id());  // comes back through function_reset()
 }
 

@@ -53,7 +53,8 @@ void FirmwareImage::store(const std::vector<std::uint8_t>& image) {
   pending_ = true;
 }
 
-void FirmwareImage::boot() {
+void FirmwareImage::boot(Time t) {
+  booted_ = t;
   running_ = stored_;
   pending_ = false;
 }

@@ -11,6 +11,7 @@
 
 #include "model/generation.h"
 #include "model/state/fields.h"
+#include "model/time.h"
 
 namespace hcasim::fw {
 
@@ -45,7 +46,8 @@ class FirmwareImage {
   // A good one, to start next.
   void store(const std::vector<std::uint8_t>& image);
   // The firmware starts anew: with the image that is stored.
-  void boot();
+  void boot(Time t);
+  Time booted() const { return booted_; }
 
   template <class Archive>
   void list_state(Archive& a) {
@@ -53,12 +55,14 @@ class FirmwareImage {
     a.lasting("running", running_);
     a.lasting("stored", stored_);
     a.lasting("pending", pending_);
+    HCASIM_LASTING_SINCE(21, a, "booted", booted_);
   }
 
  private:
   const Generation& generation_;
   FirmwareVersion running_, stored_;
   bool pending_ = false;
+  Time booted_ = 0;
 };
 
 }  // namespace hcasim::fw

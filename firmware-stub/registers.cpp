@@ -319,7 +319,14 @@ Syndrome read_mcam(Access& a) {
     if (reg.in_mcam && there(reg, a.fw) && (reg.doors & door_of(a.cmd)) != 0 &&
         (reg.links & link_of(a.fw)) != 0 && reg.id >= first && reg.id - first < 128)
       set_register_bit(a.data, first_bit, first, reg.id);
-  if (group == 0) prm::set<r::mng_feature_cap_mask::enhanced_features::reset_state>(a.data, 1);
+  using mask = r::mng_feature_cap_mask;
+  using features = mask::enhanced_features;
+  using sync = prm::mcam_features::pcie_sync_for_fw_update;
+  static_assert(features::ptpcyc2realtime_modify::bit_off + 1 == mask::bit_off + sync::bit_off);
+  if (group == 0) {
+    prm::set<features::reset_state>(a.data, 1);
+    prm::set<sync>(a.data + mask::bit_off / 8, 1);
+  }
   return Syndrome::kOk;
 }
 

@@ -36,7 +36,8 @@ Syndrome read_mgir(Access& a) {
   prm::set<r::hw_dev_id>(a.data, g.hw_id);
   prm::set<r::manufacturing_base_mac_47_32>(a.data, static_cast<std::uint32_t>(options.mac >> 32));
   prm::set<r::manufacturing_base_mac_31_0>(a.data, static_cast<std::uint32_t>(options.mac));
-  prm::set<r::uptime>(a.data, static_cast<std::uint32_t>(a.cmd.now / kSecond));
+  const Time up = std::max<Time>(a.cmd.now - a.fw.image().booted(), 0);
+  prm::set<r::uptime>(a.data, static_cast<std::uint32_t>(up / kSecond));
   std::memcpy(prm::ptr<r::psid>(a.data), g.psid, std::min<std::size_t>(std::strlen(g.psid), r::psid::bytes));
   const FirmwareVersion& version = a.fw.image().running();
   prm::set<r::extended_major>(a.data, version.major);
@@ -85,7 +86,7 @@ Syndrome read_mfrl(Access& a) {
   using r = prm::mfrl_reg;
   enum : std::uint32_t { kFullChip = 1u << 0 };  // reset_type
   std::memset(a.data, 0, r::bytes);
-  prm::set<r::reset_level>(a.data, SyncReset::kLevel);
+  prm::set<r::reset_level>(a.data, prm::kMfrlPciLink | prm::kMfrlPerst);
   prm::set<r::reset_type>(a.data, kFullChip);
   prm::set<r::reset_state>(a.data, static_cast<std::uint32_t>(a.fw.sync_reset().state()));
   return Syndrome::kOk;
@@ -94,13 +95,21 @@ Syndrome read_mfrl(Access& a) {
 Syndrome write_mfrl(Access& a) {
   using r = prm::mfrl_reg;
   enum : std::uint32_t { kNoAnswer = 0, kYes = 1, kNo = 2 };
+  const std::uint32_t level = prm::get<r::reset_level>(a.data);
   const std::uint32_t answer = prm::get<r::pci_sync_for_fw_update_resp>(a.data);
+  static_assert(prm::mfrl::pci_sync_for_fw_update_start::bit_off + 1 ==
+                r::pci_sync_for_fw_update_start::bit_off);
+  const std::uint32_t flow = prm::get<prm::mfrl::pci_sync_for_fw_update_start>(a.data);
   // The ports go down with the card: rst_type_sel 1 would keep them.
-  if (prm::get<r::reset_level>(a.data) != SyncReset::kLevel || prm::get<r::rst_type_sel>(a.data) != 0)
+  if (level == 0 || (level & ~std::uint32_t{prm::kMfrlPciLink | prm::kMfrlPerst}) != 0 ||
+      prm::get<r::rst_type_sel>(a.data) != 0)
     return Syndrome::kRegisterValue;
+  // Who writes this takes the link down, or has the machine reboot, by himself: a conventional reset, with
+  // which the firmware starts anew in any case.
+  if (answer == kNoAnswer && flow == prm::kMfrlLegacyFlow) return Syndrome::kOk;
+  if (level != prm::kMfrlPciLink) return Syndrome::kRegisterValue;
   if (answer == kYes || answer == kNo) return a.fw.sync_reset().answer(answer == kYes);
-  if (answer != kNoAnswer || prm::get<r::pci_sync_for_fw_update_start>(a.data) == 0)
-    return Syndrome::kRegisterValue;
+  if (answer != kNoAnswer || flow != prm::kMfrlSyncedDriverFlow) return Syndrome::kRegisterValue;
   return a.fw.sync_reset().start(a.cmd.now, a.cmd.seq);
 }
 

@@ -32,10 +32,6 @@ class SyncReset : public sc_core::sc_module {
     kTimeout = 3,
     kRefused = 4
   };
-  // mfrl_reg.reset_level, a bit each: the driver starts again and the PCI link goes down for a while. Neither
-  // a live patch (0) nor one that needs the power to go off (6).
-  static constexpr std::uint32_t kLevel = 1u << 3;
-
   SyncReset(const sc_core::sc_module_name& name, Firmware& fw);
 
   // By the command number `seq`, which waits for what the driver says to it.

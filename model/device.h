@@ -81,7 +81,8 @@ class Device : public sc_core::sc_module {
   void bar_read(FunctionId f, std::uint64_t offset, std::uint8_t* bytes, unsigned len);
   void bar_write(FunctionId f, std::uint64_t offset, const std::uint8_t* bytes, unsigned len);
 
-  // Power-on state of everything; then each firmware's function_reset().
+  // Power-on state of everything (a conventional reset, or FLR of the physical function); then each
+  // firmware's function_reset().
   void reset();
   // Power-on state of one function (FLR), then its firmware's function_reset(). The others do not notice,
   // unless none of them is in use: then the engines are as after power-on, too.

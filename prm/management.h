@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Access registers of card management that the kernel's mlx5_ifc.h lacks. Source: mstflint's
-// reg_access_hca_layouts.h (MGIR, MQIS) and tools_open_layouts.h (NVDA); of NVDA's newer items: below.
+// Access registers of card management, and fields of them, that the kernel's mlx5_ifc.h lacks. Source:
+// mstflint's reg_access_hca_layouts.h (MGIR, MQIS), tools_open_layouts.h (NVDA) and register_access_table.adb
+// (MCAM, MFRL); of NVDA's newer items: below.
 #ifndef HCASIM_PRM_MANAGEMENT_H
 #define HCASIM_PRM_MANAGEMENT_H
 
@@ -45,6 +46,20 @@ enum : std::uint8_t {
   kMqisImageVsd = 3,
   kMqisDeviceVsd = 4
 };
+
+// MCAM, in mng_feature_cap_mask of feature group 0: the 128 bits count from the end.
+struct mcam_features {
+  using pcie_sync_for_fw_update = Field<127 - 19, 1>;
+};
+
+// MFRL, where the kernel has one bit for it.
+struct mfrl {
+  using pci_sync_for_fw_update_start = Field<0x21, 2>;
+};
+enum : std::uint8_t { kMfrlLegacyFlow = 0, kMfrlSyncedDriverFlow = 1, kMfrlSyncedToolFlow = 2 };
+// mfrl_reg.reset_level, a bit each ("reset_trigger"): the PCI link that goes down for a while, and PERST,
+// which comes when the machine reboots.
+enum : std::uint8_t { kMfrlPciLink = 1u << 3, kMfrlPerst = 1u << 6 };
 
 // NVDA: an item of the configuration that outlives power-off.
 struct nvda {

@@ -269,17 +269,23 @@ static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
   PCIDevice* pci = PCI_DEVICE(obj);
   Mlx5Hca* dev = MLX5_HCA(obj);
   uint16_t control;
+  bool flr;
 
   if (!dev->link) {
     return;
   }
   control = pci_get_word(pci->config + pci->exp.exp_cap + PCI_EXP_DEVCTL);
+  flr = control & PCI_EXP_DEVCTL_BCR_FLR; /* QEMU leaves it there meanwhile */
   pcie_cap_deverr_reset(pci);
   /* 6.6.2: payloads stay as large as they are on this link. */
-  reset_device_control(pci, control & PCI_EXP_DEVCTL_BCR_FLR ? control & PCI_EXP_DEVCTL_PAYLOAD : 0);
+  reset_device_control(pci, flr ? control & PCI_EXP_DEVCTL_PAYLOAD : 0);
   pci_set_word(pci->config + dev->function->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
   mlx5_hca_sriov_reset(dev);
-  mlx5_hca_function_reset(dev->function);
+  if (flr) {
+    mlx5_hca_function_reset(dev->function);
+  } else {
+    mlx5_hca_card_reset(dev->link);
+  }
 }
 
 static uint32_t mlx5_hca_config_read(PCIDevice* pci, uint32_t addr, int len) {

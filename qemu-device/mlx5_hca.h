@@ -72,6 +72,7 @@ struct HcaFunction {
   HcaFunction** owner; /* the device's pointer to this, which becomes NULL when the card goes first */
   uint8_t pm_cap;      /* offset of the power management capability, 0 = none */
   bool reset_pending;  /* to be reset when the model returns; no DMA until then */
+  bool conventional;   /* and that is one of the whole card, not of the function alone */
   bool maps;           /* `memory` is registered, and the model may read the guest's memory in place */
   MemoryListener memory;
 };
@@ -154,9 +155,10 @@ HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts);
 /* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
  * machine is complete. */
 void mlx5_hca_link_started(void);
-/* Resets a function (the physical one: the card), or ends the HCA, now or as soon as the model has returned.
- */
+/* Resets a function (FLR; of the physical one with its virtual ones), the card by a conventional reset, or
+ * ends the HCA, now or as soon as the model has returned. */
 void mlx5_hca_function_reset(HcaFunction* function);
+void mlx5_hca_card_reset(HcaLink* link);
 void mlx5_hca_link_drop(HcaLink* link);
 /* Around a call into the model that the guest or the world makes now: what is due by then comes first, and
  * what the call has made due behind it. Others than the guest ask first: the model may run. */

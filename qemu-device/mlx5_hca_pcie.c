@@ -3,12 +3,14 @@
  * What goes wrong on the PCI Express link, on request (faults of kind pcie):
  *   aer      the function detects an error: its AER registers say so, and a message goes up to the root port,
  *            as the masks and enables of the function and of the ports in between let it
- *   remove   the card is pulled, with both functions if it has two ports: all reads bring ones, writes are
- * lost, no DMA and no interrupt comes insert   and is put back, as after power-on A slot whose port does hot
- * plug itself (pciehp) hears of both; under the hot plug of ACPI nobody does, and the guest finds out by what
- * it reads, or when it scans the bus.
+ *   remove   the card is pulled, with both functions if it has two: all reads bring ones, writes are lost,
+ *            no DMA and no interrupt comes
+ *   insert   and is put back, as after power-on
+ * A slot whose port does hot plug itself (pciehp) hears of both; under the hot plug of ACPI nobody does, and
+ * the guest finds out by what it reads, or when it scans the bus.
  *
- * The model asks for them while it runs; they wait until it has returned.
+ * The model asks for them while it runs; they wait until it has returned. Of the guest's own doing: a link
+ * that it disables, which resets what is below; QEMU's ports leave that out.
  */
 #include "mlx5_hca.h"
 
@@ -149,7 +151,14 @@ static void add_link_event(PCIDevice* pci) {
   }
 }
 
-/* Both functions of a card of two ports lie in its slot. False: this one was so already. */
+/* The functions of a card of two ports lie in one slot. */
+static Mlx5Hca* hca_at(PCIBus* bus, unsigned slot, unsigned function) {
+  PCIDevice* pci = pci_find_device(bus, pci_bus_num(bus), PCI_DEVFN(slot, function));
+
+  return pci ? (Mlx5Hca*)object_dynamic_cast(OBJECT(pci), TYPE_MLX5_HCA) : NULL;
+}
+
+/* False: this one was so already. */
 static bool set_function_removed(Mlx5Hca* dev, bool removed) {
   if (!dev->link || dev->removed == removed) {
     return false;
@@ -176,13 +185,11 @@ static void follow_power(Mlx5Hca* dev) {
 
 static void set_removed(Mlx5Hca* dev, bool removed) {
   PCIDevice* pci = PCI_DEVICE(dev);
-  PCIBus* bus = pci_get_bus(pci);
   Mlx5Hca* changed[PCI_FUNC_MAX];
   unsigned count = 0;
 
   for (unsigned f = 0; f < PCI_FUNC_MAX; f++) {
-    PCIDevice* other = pci_find_device(bus, pci_bus_num(bus), PCI_DEVFN(PCI_SLOT(pci->devfn), f));
-    Mlx5Hca* hca = other ? (Mlx5Hca*)object_dynamic_cast(OBJECT(other), TYPE_MLX5_HCA) : NULL;
+    Mlx5Hca* hca = hca_at(pci_get_bus(pci), PCI_SLOT(pci->devfn), f);
 
     if (hca && set_function_removed(hca, removed)) {
       changed[count++] = hca;
@@ -210,6 +217,35 @@ static const MemoryRegionOps gone_ops = {
     .impl = {.min_access_size = 1, .max_access_size = 8},
 };
 
+/* ---- the link, disabled by the guest ---- */
+
+/* 6.6.1: what is below has a conventional reset. The bit of QEMU's ports reads as 0, whatever is written. */
+static void port_config_write(PCIDevice* port, uint32_t addr, uint32_t value, int len) {
+  PCIBus* bus = pci_bridge_get_sec_bus(PCI_BRIDGE(port));
+  uint32_t control = port->exp.exp_cap + PCI_EXP_LNKCTL;
+
+  PCI_DEVICE_GET_CLASS(port)->config_write(port, addr, value, len);
+  if (!range_covers_byte(addr, len, control) || !(value >> 8 * (control - addr) & PCI_EXP_LNKCTL_LD)) {
+    return;
+  }
+  for (unsigned f = 0; f < PCI_FUNC_MAX; f++) {
+    Mlx5Hca* hca = hca_at(bus, 0, f);
+
+    if (hca && !hca->removed) {
+      pci_device_reset(PCI_DEVICE(hca));
+    }
+  }
+}
+
+static void watch_link(PCIDevice* pci) {
+  PCIDevice* port = port_above(pci);
+
+  if (pci_bus_is_express(pci_get_bus(pci)) && port && port->exp.exp_cap &&
+      PCI_DEVICE_GET_CLASS(port)->config_write) {
+    port->config_write = port_config_write;
+  }
+}
+
 void mlx5_hca_pcie_init(Mlx5Hca* dev) {
   MemoryRegion* msix = &PCI_DEVICE(dev)->msix_exclusive_bar;
 
@@ -220,6 +256,7 @@ void mlx5_hca_pcie_init(Mlx5Hca* dev) {
   memory_region_add_subregion_overlap(msix, 0, &dev->gone, 1);
   set_presence(PCI_DEVICE(dev), true, false);
   add_link_event(PCI_DEVICE(dev));
+  watch_link(PCI_DEVICE(dev));
 }
 
 void mlx5_hca_pcie_exit(Mlx5Hca* dev) {

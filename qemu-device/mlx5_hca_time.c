@@ -136,13 +136,19 @@ static void link_free(HcaLink* link) {
 }
 
 static void reset_now(HcaFunction* function) {
-  function->reset_pending = false;
+  bool conventional = function->conventional;
+
+  function->reset_pending = function->conventional = false;
   hca_clock.depth++;
-  hca_function_reset(function->link->hca, function->number);
+  if (conventional) {
+    hca_reset(function->link->hca);
+  } else {
+    hca_function_reset(function->link->hca, function->number);
+  }
   hca_clock.depth--;
 }
 
-/* Of the physical function it is the card's. */
+/* Of the physical function it is that of the virtual ones too. */
 static void run_resets(HcaLink* link) {
   bool card = link->physical.reset_pending;
 
@@ -542,6 +548,13 @@ void mlx5_hca_function_reset(HcaFunction* function) {
   }
   reset_now(function);
   advance(model_now(), 0);
+}
+
+void mlx5_hca_card_reset(HcaLink* link) {
+  if (hca_sim_started() && !hca_clock.loading) {
+    link->physical.conventional = true;
+    mlx5_hca_function_reset(&link->physical);
+  }
 }
 
 void mlx5_hca_memory_changed(HcaLink* link) {

@@ -197,9 +197,15 @@ void Card::set_removed(bool removed) {
 }
 
 void Card::reset() {
-  config_.function_reset();
+  config_.reset();
   vectors_.reset();
   hca_reset(hca_);
+}
+
+void Card::function_reset() {
+  config_.function_reset();
+  vectors_.reset();
+  hca_function_reset(hca_, 0);
 }
 
 void Card::detach() {
@@ -349,7 +355,7 @@ void Card::config_write(std::uint32_t offset, const std::uint8_t* bytes, std::ui
         hca_vsc_write(hca_, at, (hca_vsc_read(hca_, at) & ~mask) | (value << shift & mask));
       }
     } else if (config_.write(offset, value, piece)) {
-      reset();
+      function_reset();
     }
     offset += piece;
     bytes += piece;

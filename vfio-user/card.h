@@ -49,7 +49,7 @@ class Card {
   Interrupts& vectors() { return vectors_; }
   // The eventfd by which the client hears of uncorrectable errors.
   void set_error_file(Descriptor file) { error_file_ = std::move(file); }
-  // Function level reset.
+  // The client resets its machine: a conventional reset.
   void reset();
   // There is a client, or there is none any more: then the function is as after power-on, and nothing of the
   // client's is left.
@@ -78,6 +78,7 @@ class Card {
   void signal(unsigned vector);
   void pcie_error(int what, std::uint32_t bit, const std::string& name);
   void set_removed(bool removed);
+  void function_reset();
   void registers_read(std::uint64_t offset, std::uint8_t* bytes, std::uint32_t len);
   void registers_write(std::uint64_t offset, const std::uint8_t* bytes, std::uint32_t len);
   void config_read(std::uint32_t offset, std::uint8_t* bytes, std::uint32_t len);

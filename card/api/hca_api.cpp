@@ -413,16 +413,23 @@ unsigned hca_function_vectors(const hca_t* h, unsigned function) {
 }
 
 void hca_function_reset(hca_t* h, unsigned function) {
-  if (function == hca::kPhysical) return hca_reset(h);
   if (!has(h, function) || !on_bus(h, function)) return;
   Recorded call(Event::kFunctionReset, device_number(h->number, function));
-  enter(h, "hca_function_reset", [&] { h->model.reset(as_id(function)); });
+  enter(h, "hca_function_reset", [&] {
+    if (function == hca::kPhysical)
+      h->model.reset();  // with the virtual ones
+    else
+      h->model.reset(as_id(function));
+  });
 }
 
 void hca_reset(hca_t* h) {
   if (!usable(h)) return;
   Recorded call(Event::kReset, h->number);
-  enter(h, "hca_reset", [&] { h->model.reset(); });
+  enter(h, "hca_reset", [&] {
+    h->firmware.boot();
+    h->model.reset();
+  });
 }
 
 int hca_is_ethernet(const hca_t* h) { return h->settings.firmware.link == hcasim::fw::Link::kEthernet; }

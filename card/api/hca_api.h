@@ -148,8 +148,9 @@ HCA_API void hca_vsc_write(hca_t* hca, uint32_t offset, uint32_t value);
 // not read yet, and forgets the rest, before this returns.
 HCA_API void hca_memory_changed(hca_t* hca);
 
-// Returns the card to power-on state (FLR of the physical function, bus reset, system reset), virtual
-// functions with it: no DMA, no interrupt after it.
+// Conventional reset (PCI Express 6.6.1: of the bus above, of the system, loss of power): the card is as
+// after power-on, virtual functions with it: no DMA, no interrupt after it. Its firmware starts anew, with
+// the image that was stored last.
 HCA_API void hca_reset(hca_t* hca);
 
 // --- Functions. A card has the physical one, number 0, and as many virtual ones as its option vfs= says,
@@ -180,7 +181,8 @@ HCA_API void hca_function_code(hca_t* hca, unsigned function, uint64_t offset, u
 // Entries of the function's MSI-X table, as its configuration space is to show them now: of a virtual one its
 // manager chooses, up to HCA_VF_MSIX_VECTORS. 0: no such function.
 HCA_API unsigned hca_function_vectors(const hca_t* hca, unsigned function);
-// FLR of a function: the others do not notice. Of the physical one: hca_reset(); sub-functions have none.
+// FLR of a function: the others do not notice. Of the physical one it is as hca_reset(), but the firmware
+// goes on; sub-functions have none.
 HCA_API void hca_function_reset(hca_t* hca, unsigned function);
 
 // The parameters of the profile in force, "SECTION.KEY", in the unit that the profile's file has them in.

@@ -161,7 +161,7 @@ void HcaModule::Inner::config_write(unsigned offset, std::uint32_t value, unsign
   } else if (config_.write(offset, value, len)) {
     config_.function_reset();
     host_.set_enabled(config_.bus_master());
-    return reset_now();
+    return reset_now(false);
   }
   item.resets = resets_;
   host_.set_enabled(config_.bus_master());
@@ -175,15 +175,16 @@ void HcaModule::Inner::hold(bool& why, bool on) {
   if (on && !held()) {
     config_.reset();
     host_.set_enabled(false);
-    reset_now();
+    reset_now(true);
   }
   why = on;
 }
 
-void HcaModule::Inner::reset_now() {
+void HcaModule::Inner::reset_now(bool boots) {
   ++resets_;
   Item item;
   item.kind = Item::kReset;
+  item.boots = boots;
   put(sim_now(), item);
 }
 
@@ -209,6 +210,7 @@ void HcaModule::Inner::perform(Item& item) {
       break;
     }
     case Item::kReset:
+      if (item.boots) firmware_.boot();
       model_.reset();
       break;
     case Item::kInterrupts:

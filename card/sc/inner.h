@@ -60,7 +60,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
  private:
   struct Item {
     enum Kind : std::uint8_t { kRegisters, kMsixTable, kGateway, kReset, kInterrupts, kCarrier } kind;
-    bool up = false;
+    bool up = false, boots = false;  // boots: a reset, with which the firmware starts anew
     unsigned len = 0;
     unsigned resets = 0;  // of the host's: how many came before it
     std::uint64_t offset = 0;
@@ -72,7 +72,7 @@ class HcaModule::Inner final : public WireIf, private Wire, private FaultSink {
   };
   void put(Time t, const Item& item);
   void perform(Item& item);
-  void reset_now();
+  void reset_now(bool boots);
   void signal(unsigned vector);
   void send(const ConfigSpace::Message& message);
   void send_unmasked();

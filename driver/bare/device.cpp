@@ -367,6 +367,11 @@ void Device::function_reset() {
   forget();
 }
 
+void Device::card_reset() {
+  function_.card_reset();
+  forget();
+}
+
 void Device::forget() {
   ++epoch_;
   up_ = false;

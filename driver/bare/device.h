@@ -135,6 +135,7 @@ class Device {
   // Function level reset that the driver does not expect: the device loses everything. Objects that were
   // created before only free their memory afterwards.
   void function_reset();
+  void card_reset();  // likewise, a conventional one
 
   Function& function() { return function_; }
   Machine& machine() { return function_.machine(); }

@@ -179,6 +179,13 @@ void Function::reset() {
   machine_.dirty_ = true;
 }
 
+void Function::card_reset() {
+  if (pcie_) return reset();
+  hca_reset(hca_);
+  pending_ = 0;
+  machine_.dirty_ = true;
+}
+
 std::uint64_t Function::counter(const std::string& name) const {
   const unsigned n = hca_ ? hca_counter_count(hca_) : 0;
   for (unsigned i = 0; i < n; ++i) {

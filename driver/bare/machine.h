@@ -69,8 +69,9 @@ class Function {
   std::uint64_t interrupts(unsigned vector) const { return interrupts_[vector]; }
   std::uint64_t interrupts() const;
 
-  // Function level reset. Handlers stay.
+  // Function level reset, and the conventional one of the card. Handlers stay.
   void reset();
+  void card_reset();
   // Counter of hca_counter_name(); throws BareError if there is none of that name.
   std::uint64_t counter(const std::string& name) const;
   std::uint64_t state_digest() { return hca_state_digest(hca_); }

@@ -17,5 +17,14 @@
       HCASIM_FIELDS(archive, __VA_ARGS__);                                                \
     }                                                                                     \
   } while (false)
+// The same of one that a reset leaves as it is.
+#define HCASIM_LASTING_SINCE(version_of_first, archive, name, field)                 \
+  do {                                                                               \
+    if constexpr (std::remove_reference_t<decltype(archive)>::kLoads) {              \
+      if ((archive).version() >= (version_of_first)) (archive).lasting(name, field); \
+    } else {                                                                         \
+      (archive).lasting(name, field);                                                \
+    }                                                                                \
+  } while (false)
 
 #endif

@@ -272,6 +272,10 @@ TEST_F(Icmd, McamTellsOfWhatToolsCanReach) {
   };
   for (const unsigned id : {kMgir, kNvda, kMfrl, kMcqs, kMcqi, kMcc, kMcda, kMqis})
     EXPECT_TRUE(has(id)) << id;
+  // And mstfwreset: the reset that the driver agrees to.
+  EXPECT_EQ(prm::get<prm::mcam_features::pcie_sync_for_fw_update>(a.data.data() +
+                                                                  r::mng_feature_cap_mask::bit_off / 8),
+            1u);
   EXPECT_FALSE(has(0x9065));
   EXPECT_FALSE(has(0x9021));
   std::vector<std::uint8_t> group(r::bytes);
@@ -501,6 +505,20 @@ TEST_F(IcmdEthernet, AResetThatToolsAskForWaitsForTheHost) {
   EXPECT_OK(dev().access_register(kMfrl, true, data));
   EXPECT_EQ(answer(Mfrl::bytes).status, RegisterStatus::kNoResource);
   eq.reset();
+}
+
+// By which mstfwreset sees that the card has been reset.
+TEST_F(Icmd, TheTimeSinceTheFirmwareHasStarted) {
+  const auto uptime = [this] { return read_register(kMgir, 0x80).field<prm::mgir::uptime>(); };
+  dev().card_reset();
+  EXPECT_EQ(uptime(), 0u);
+  machine().advance(7'000'000'000);
+  EXPECT_EQ(uptime(), 7u);
+  dev().function_reset();
+  EXPECT_EQ(uptime(), 7u);
+  dev().card_reset();
+  EXPECT_EQ(uptime(), 0u);
+  dev().probe();
 }
 
 // Whatever is written anywhere: it answers in time, and works afterwards.

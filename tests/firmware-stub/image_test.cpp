@@ -144,11 +144,12 @@ TEST_F(FirmwareUpdate, AnImageIsStoredAndStartsWithTheNextReset) {
   EXPECT_OK(mcc(kActivate));
   machine().advance(2'000'000);
   EXPECT_OK(mcc(kRelease));
-  ASSERT_EQ(fn().inject("fault=fw_reset"), "");
-  machine().advance(1'000'000);
-  dev().function_reset();
+  // A conventional reset (of the bus, of the system) is one of the card too.
+  dev().card_reset();
+  EXPECT_EQ(fn().read32(offsetof(prm::InitSeg, fw_rev)), 35u << 16 | 16u);
   dev().probe();
   EXPECT_EQ(version(false), packed(35, 1000));
+  EXPECT_EQ(update_state(), 0u);
 }
 
 TEST_F(FirmwareUpdate, WhatIsNoImageOfThisBoardIsRejected) {

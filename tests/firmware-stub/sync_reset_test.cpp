@@ -4,6 +4,7 @@
 
 #include "fixture.h"
 #include "prm/access_registers.h"
+#include "prm/management.h"
 
 namespace hcasim::bare {
 namespace {
@@ -12,7 +13,7 @@ using Mfrl = prm::mfrl_reg;
 using Sync = prm::EqeSyncReset;
 using namespace prm::reg;
 constexpr std::uint32_t kAddrLow = offsetof(prm::InitSeg, cmdq_addr_l_sz);
-constexpr std::uint32_t kLevel = 8;  // level 3
+constexpr std::uint32_t kLevel = 8, kReboot = 0x40;  // levels 3 and 6: of the PCI link, and PERST
 enum : std::uint32_t { kYes = 1, kNo = 2 };
 enum : std::uint32_t { kIdle = 0, kNegotiation = 1, kInProgress = 2, kTimeout = 3, kRefused = 4 };
 
@@ -62,7 +63,7 @@ class SyncReset : public FirmwareTest {
   std::uint32_t state() {
     const auto r = dev().access_register(kMfrl, false, std::vector<std::uint8_t>(Mfrl::bytes)).must();
     const std::uint8_t* data = r.out.data() + prm::access_register_out::bytes;
-    EXPECT_EQ(prm::get<Mfrl::reset_level>(data), kLevel);
+    EXPECT_EQ(prm::get<Mfrl::reset_level>(data), kLevel | kReboot);
     return prm::get<Mfrl::reset_state>(data);
   }
   void interface_down() {
@@ -172,12 +173,28 @@ TEST_F(SyncReset, NobodyToBeAsked) {
   dev().probe();
 }
 
+// mstfwreset --sync 0, and its reset by a reboot: nobody is asked, and the reset is the tool's to make.
+TEST_F(SyncReset, ByWhoResetsTheCardHimself) {
+  EXPECT_OK(write(false, 0));
+  EXPECT_OK(write(false, 0, kReboot));
+  EXPECT_OK(write(false, 0, kLevel | kReboot));
+  EXPECT_EQ(state(), kIdle);
+  dev().card_reset();
+  dev().probe();
+  EXPECT_EQ(state(), kIdle);
+}
+
 TEST_F(SyncReset, WhatIsNotOffered) {
   breaks({"register-value"});
-  EXPECT_STATUS(write(true, 0, 1), CmdStatus::kBadParam);     // a live patch
-  EXPECT_STATUS(write(true, 0, 0x40), CmdStatus::kBadParam);  // a cycle of the power
-  EXPECT_STATUS(write(false, kYes), CmdStatus::kBadParam);    // nobody has asked
-  EXPECT_STATUS(write(false, 0), CmdStatus::kBadParam);
+  EXPECT_STATUS(write(true, 0, 1), CmdStatus::kBadParam);  // a live patch
+  EXPECT_STATUS(write(false, 0, 1), CmdStatus::kBadParam);
+  EXPECT_STATUS(write(false, 0, 0), CmdStatus::kBadParam);
+  EXPECT_STATUS(write(true, 0, kReboot), CmdStatus::kBadParam);  // nobody is asked of that
+  EXPECT_STATUS(write(false, kYes), CmdStatus::kBadParam);       // nobody has asked
+  EXPECT_STATUS(write(false, kYes, kReboot), CmdStatus::kBadParam);
+  auto by_tool = mfrl(false, 0);  // agreed on by the tools of all hosts
+  prm::set<prm::mfrl::pci_sync_for_fw_update_start>(by_tool.data(), prm::kMfrlSyncedToolFlow);
+  EXPECT_STATUS(dev().access_register(kMfrl, true, by_tool), CmdStatus::kBadParam);
   EXPECT_STATUS(write(true, 0), CmdStatus::kBadSysState);  // nobody listens to general events
   EXPECT_EQ(state(), kTimeout);
 }

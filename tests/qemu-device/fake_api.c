@@ -19,7 +19,7 @@ struct hca {
   bool alive;
   char options[1024];
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
-  uint64_t resets, vectors;
+  uint64_t resets, card_resets, vectors;
   uint32_t vsc[HCA_VSC_LENGTH / 4], vsc_accesses;
   uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy, waiting, looks;
   int64_t due;     // next event, HCA_NEVER = none
@@ -51,7 +51,7 @@ static uint64_t meetings, late_meetings;
 static uint64_t activations;
 
 static void power_on(hca_t* h) {
-  uint64_t resets = h->resets;
+  uint64_t resets = h->resets, card_resets = h->card_resets;
   memset(h->scratch, 0, sizeof(h->scratch));
   memset(h->buffer, 0, sizeof(h->buffer));
   memset(h->vsc, 0, sizeof(h->vsc));
@@ -59,6 +59,7 @@ static void power_on(hca_t* h) {
   h->write_time = h->vector = h->repeat = h->nested_go = h->later_go = h->rx_go = 0;
   h->due = HCA_NEVER;
   h->resets = resets;
+  h->card_resets = card_resets;
 }
 
 // Of a function that is not on the bus.
@@ -154,7 +155,11 @@ void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t v
 unsigned hca_function_vectors(const hca_t* h, unsigned function) {
   return function ? (unsigned)h->functions[function - 1]->vectors : HCA_MSIX_VECTORS;
 }
-void hca_function_reset(hca_t* h, unsigned function) { hca_reset(function_of(h, function)); }
+void hca_function_reset(hca_t* h, unsigned function) {
+  h = function_of(h, function);
+  hca_reset(h);
+  h->card_resets--;
+}
 
 void hca_destroy(hca_t* h) {
   h->alive = false;
@@ -266,6 +271,8 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &h->repeat;
     case FAKE_RESETS:
       return &h->resets;
+    case FAKE_CARD_RESETS:
+      return &h->card_resets;
     case FAKE_RX_COUNT:
       return &h->rx_count;
     case FAKE_RX_LEN:
@@ -378,6 +385,7 @@ void hca_reset(hca_t* h) {
   if (in_kernel || in_access) h->counters[kNested]++;
   power_on(h);
   h->resets++;
+  h->card_resets++;
   h->counters[kResets]++;
 }
 

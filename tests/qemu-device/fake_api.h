@@ -19,7 +19,8 @@ enum fake_register {
   FAKE_MSIX_GO = 0x60,        // write: signals the vector at once
   FAKE_EVENT_REPEAT = 0x68,   // each event arms another one until this many more have run
   FAKE_DMA_GO_NESTED = 0x70,  // write: as FAKE_DMA_GO, but from inside hca_sim_advance()
-  FAKE_RESETS = 0x78,         // hca_reset() calls so far; survives them
+  FAKE_RESETS = 0x78,         // resets so far; survives them
+  FAKE_CARD_RESETS = 0x110,   // of these by hca_reset(), not of the function alone; likewise
   FAKE_RX_COUNT = 0x80,       // frames that came in; the last one is in the buffer
   FAKE_RX_LEN = 0x88,         // length of the last one
   FAKE_RX_ECHO = 0x90,        // so many frames are sent back from inside hca_sim_advance()

@@ -170,12 +170,13 @@ TEST(Shim, FunctionLevelReset) {
   vm.set_reg(0, FAKE_SCRATCH, 42);
   vm.set_reg(0, FAKE_EVENT_ACTIONS, FAKE_MSIX);
   vm.set_reg(0, FAKE_EVENT_DELAY, 1000);
-  uint64_t resets = vm.reg(0, FAKE_RESETS);
+  uint64_t resets = vm.reg(0, FAKE_RESETS), of_card = vm.reg(0, FAKE_CARD_RESETS);
   vm.function_level_reset(0);
   EXPECT_EQ(vm.config(1, 0, 4, 2) & 6, 0u);
   EXPECT_EQ(vm.config(1, 0, vm.capability(0, 0x10) + 8, 2) & 0x8000, 0u);
   vm.restore(0);
   EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+  EXPECT_EQ(vm.reg(0, FAKE_CARD_RESETS), of_card);
   EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
   vm.clock_step(5000);
   EXPECT_EQ(vm.reg(0, FAKE_EVENT_COUNT), 0u);
@@ -185,12 +186,13 @@ TEST(Shim, FunctionLevelReset) {
 
 TEST(Shim, SystemAndBusReset) {
   HcaVm vm({""});
-  uint64_t resets = vm.reg(0, FAKE_RESETS);
+  uint64_t resets = vm.reg(0, FAKE_RESETS), of_card = vm.reg(0, FAKE_CARD_RESETS);
   vm.set_reg(0, FAKE_SCRATCH, 42);
   vm.set_config(0, 4, 0x3e, 0x40, 2);  // secondary bus reset of the port above
   vm.set_config(0, 4, 0x3e, 0, 2);
   vm.restore(0);
   EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+  EXPECT_EQ(vm.reg(0, FAKE_CARD_RESETS), of_card + 1);
   EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
   vm.set_reg(0, FAKE_SCRATCH, 43);
   vm.qmp("system_reset");
@@ -198,7 +200,25 @@ TEST(Shim, SystemAndBusReset) {
   vm.enable_ecam_again();
   vm.bring_up(0);
   EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 2);
+  EXPECT_EQ(vm.reg(0, FAKE_CARD_RESETS), of_card + 2);
   EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
+}
+
+// A link that is disabled resets what is below: `devlink dev reload action fw_activate`, mstfwreset.
+TEST(Shim, LinkDisable) {
+  HcaVm vm({"", ""});
+  const unsigned control = vm.find_capability(0, 4, 0x10) + 0x10;
+  const uint64_t resets = vm.reg(0, FAKE_RESETS), of_card = vm.reg(0, FAKE_CARD_RESETS);
+  const uint64_t others = vm.reg(1, FAKE_RESETS);
+  vm.set_reg(0, FAKE_SCRATCH, 42);
+  vm.set_config(0, 4, control, 0x10, 2);
+  EXPECT_EQ(vm.config(1, 0, 4, 2), 0u);
+  vm.set_config(0, 4, control, 0, 2);
+  vm.restore(0);
+  EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+  EXPECT_EQ(vm.reg(0, FAKE_CARD_RESETS), of_card + 1);
+  EXPECT_EQ(vm.reg(0, FAKE_SCRATCH), 0u);
+  EXPECT_EQ(vm.reg(1, FAKE_RESETS), others);
 }
 
 // A guest makes the HCA write its own reset bit, from an access and from inside the running simulation.
@@ -210,11 +230,23 @@ TEST(Shim, ResetByOwnDma) {
     vm.set_reg(0, FAKE_BUFFER, 0x8000, 2);
     vm.set_reg(0, FAKE_DMA_ADDR, devctl);
     vm.set_reg(0, FAKE_DMA_LEN, 2);
+    const uint64_t of_card = vm.reg(0, FAKE_CARD_RESETS);
     vm.act(0, go, FAKE_WRITE);
     vm.restore(0);
     EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
     EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 1);
+    EXPECT_EQ(vm.reg(0, FAKE_CARD_RESETS), of_card);
     EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);
+    // And the bus above: not of the function alone.
+    vm.set_reg(0, FAKE_BUFFER, 0x40, 2);
+    vm.set_reg(0, FAKE_DMA_ADDR, Vm::ecam_address(0, 4, 0x3e));
+    vm.set_reg(0, FAKE_DMA_LEN, 2);
+    vm.act(0, go, FAKE_WRITE);
+    vm.set_config(0, 4, 0x3e, 0, 2);
+    vm.restore(0);
+    EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
+    EXPECT_EQ(vm.reg(0, FAKE_RESETS), resets + 2);
+    EXPECT_EQ(vm.reg(0, FAKE_CARD_RESETS), of_card + 1);
   }
   EXPECT_TRUE(vm.alive());
 }
