@@ -95,7 +95,8 @@ std::string unit_of(const std::string& name) {
                                                                    {"port.ib_link_width", "bits of PTYS"},
                                                                    {"port.ib_link_speed", "bits of PTYS"},
                                                                    {"port.max_mtu", "B"},
-                                                                   {"port.lane_buffer", "B"}};
+                                                                   {"port.lane_buffer", "B"},
+                                                                   {"port.cnp_moderation", "1 port, 2 flow"}};
   for (const auto& [known, unit] : kNames)
     if (name == known) return unit;
   for (const auto& [end, unit] : kEnds) {

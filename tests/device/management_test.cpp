@@ -598,7 +598,7 @@ class SaAlone : public Sa {
 };
 
 TEST_P(SaAlone, RateOfTheSpeed) {
-  expect_speed(kNdr, 21, 8, 0x400);
+  expect_speed(kNdr, 21, 8, 0x430);  // HDR and two lanes, too
   expect_speed(kNoNdr, 16, 2, 0);
 }
 

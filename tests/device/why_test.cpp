@@ -310,7 +310,9 @@ TEST_F(Why, AFullQueuesWqesHaveTheirOwnDoorbells) {
       if (posts.size() < kWqes) post();
     }
   });
-  constexpr std::int64_t kWay = 1000;  // ns from a register's write to the card, at most
+  // ns from a register's write to the card, at most, and by how much that may be ahead of its driver. A
+  // message takes longer.
+  constexpr std::int64_t kWay = 4000;
   unsigned bare = 0, late = 0;
   for (std::uint32_t i = 0; i < kWqes; ++i) {
     const traces::WqeRow* w = traces::find_wqe(analysis_, {0, qpn_, i, 0});

@@ -373,7 +373,7 @@ TEST(VitalProductData, IsWellFormed) {
       }
     }
     EXPECT_EQ(at, end);
-    EXPECT_EQ(names, "PN EC SN V0 V1 RV ");
+    EXPECT_EQ(names, "PN EC SN V3 V0 V1 RV ");
   }
 }
 

@@ -113,7 +113,8 @@ TEST(OpcodeTable, TheDriverKeepsWhatConcernsTheWholeCard) {
                                          "DESTROY_LAG",
                                          "CREATE_VPORT_LAG",
                                          "DESTROY_VPORT_LAG",
-                                         "PSP_ROTATE_KEY"};
+                                         "PSP_ROTATE_KEY",
+                                         "CONFIG_INT_MODERATION"};
   std::set<std::string> seen;
   for (const Opcode& o : all_opcodes()) {
     if (o.users.contexts()) continue;

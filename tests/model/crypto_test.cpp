@@ -133,7 +133,7 @@ TEST(TlsTx, WhatItHasSeenOfARecordMakesTheRestOfIt) {
 }
 
 TEST(TlsTx, NoRecord) {
-  for (const Bytes& bad : {Bytes{24, 3, 3, 0, 100}, Bytes{23, 3, 4, 0, 100}, Bytes{23, 3, 3, 0, 23},
+  for (const Bytes& bad : {Bytes{23, 2, 3, 0, 100}, Bytes{23, 3, 4, 0, 100}, Bytes{23, 3, 3, 0, 23},
                            Bytes{23, 3, 3, 0x40, 0x19}}) {
     TlsTx tx;
     tx.params = params();

@@ -34,6 +34,12 @@ shows 'hw_ver:[[:space:]]*0x0' ibv_devinfo -d mlx5_0
 shows 'active_speed:[[:space:]]*50\.0 Gbps' ibv_devinfo -v -d mlx5_0
 shows '200 Gb/sec \(4X HDR\)' cat /sys/class/infiniband/mlx5_0/ports/1/rate
 shows 'MT4123 ConnectX6' cat /sys/class/infiniband/mlx5_0/node_desc
+# What it counts, and what the kernel's driver asks of management registers.
+shows 'BAD_PKEY_CNTR' ibv_devinfo -v -d mlx5_0
+shows 'BAD_QKEY_CNTR' ibv_devinfo -v -d mlx5_0
+if command -v devlink >/dev/null; then
+  shows 'fw(.version)? 20\.35\.1000' devlink dev info "pci/$address"
+fi
 
 pingpong
 pingpong -c -s 65536 -n 200

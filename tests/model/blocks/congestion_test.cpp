@@ -63,6 +63,7 @@ TEST_F(CongestionTest, AMarkedPacketIsAnsweredWithACnpToItsSender) {
 }
 
 TEST_F(CongestionTest, CnpsOfDatagramsGoThroughRouters) {
+  r.profile.port.cnp_moderation = Profile::Port::kCnpsOfFlow;
   qp->type = QpType::kUd;
   qp->path.hop_limit = 0;  // datagrams have paths of their own
   PacketRef p = data_packet(kCe);
@@ -108,8 +109,10 @@ TEST_F(CongestionTest, ResponsesToADcInitiatorAreSlowed) {
   EXPECT_EQ(r.cc.statistics().rp_cnp_handled, 1u);
 }
 
-// Each initiator has its distance between CNPs, not all of a target together.
+// Where flows have times of their own, each initiator has its distance between CNPs, not all of a target
+// together.
 TEST_F(CongestionTest, EveryInitiatorOfADcTargetIsToldOfItsPackets) {
+  r.profile.port.cnp_moderation = Profile::Port::kCnpsOfFlow;
   qp->type = QpType::kDct;
   DcContexts& contexts = r.qps.dc_contexts();
   PacketRef p = data_packet(kCe);
