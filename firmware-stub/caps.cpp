@@ -257,8 +257,10 @@ Syndrome Caps::set(std::uint16_t group, const std::uint8_t* block, bool whole) {
   switch (static_cast<CapGroup>(group)) {
     case CapGroup::kGeneral: {
       Block next = general_;
-      if (prm::get<g::log_max_qp>(block) < (whole ? 8 : 1)) return Syndrome::kCapValue;
-      if (!take<g::log_max_qp>(block, general_max_, next)) return Syndrome::kCapValue;
+      // (iPXE's says 0, and makes QPs.)
+      const bool few = prm::get<g::log_max_qp>(block) < 8;
+      if (few && whole) return Syndrome::kCapValue;
+      if (!few && !take<g::log_max_qp>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take<g::cmdif_checksum>(block, general_max_, next)) return Syndrome::kCapValue;
       if (!take_vhca_state(block, general_max_, next)) return Syndrome::kCapValue;
       if (prm::get<g::roce_rw_supported>(general_max_.data()) != 0 &&

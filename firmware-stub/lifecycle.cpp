@@ -55,8 +55,7 @@ Syndrome disable_hca(Firmware& fw, Command& cmd) {
 Syndrome init_hca(Firmware& fw, Command& cmd) {
   if (cmd.op_mod != 0) return Syndrome::kOpMod;
   if (fw.pages().given() < fw.pages().boot_pages() + fw.pages().init_pages()) return Syndrome::kInitPages;
-  constexpr std::uint32_t kSpecial = 128, kLeast = 2 * kSpecial;
-  fw.objects().qps.limit(std::max(1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>(), kLeast) - kSpecial);
+  fw.objects().qps.limit((1u << fw.caps().get<prm::cmd_hca_cap::log_max_qp>()) - 128);
   fw.set_state(State::kInit);
   if (fw.sub_function().state == prm::VhcaState::kActive) fw.set_vhca_state(prm::VhcaState::kInUse);
   fw.port().start(fw.function(), fw.hca_vport().mac, fw.hca_vport().port_guid);

@@ -112,7 +112,8 @@ void parse_send_wqe(const std::uint8_t* bytes, std::size_t len, const Qp& qp, Se
   if (!op_allowed(qp, w.opcode)) return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kOpcode);
 
   const auto malformed = [&w] { refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment); };
-  const std::uint64_t max_message = 1ULL << std::min(qp.log_msg_max, 31u);
+  // A datagram is no longer than the port's MTU, and its QP needs no bound of its own (iPXE's have none).
+  const std::uint64_t max_message = 1ULL << (sends_datagrams(qp.type) ? 31u : std::min(qp.log_msg_max, 31u));
   if (w.opcode == WqeOp::kRdmaWrite && qp.type == QpType::kRc) {  // the shortest way for the most common
     prm::RaddrSeg raddr;
     if (!take(bytes, len, at, raddr)) return malformed();

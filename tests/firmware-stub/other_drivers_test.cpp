@@ -38,10 +38,10 @@ TEST_F(OtherDrivers, CapabilitiesInAShortBlock) {
   const std::vector<std::uint8_t> now = caps(0, true);
   Mailbox in(prm::op::SET_HCA_CAP, kAt + kShort);
   std::memcpy(in.data() + kAt, now.data(), kShort);
-  prm::set<C::log_max_qp>(in.data() + kAt, 1);
+  prm::set<C::log_max_qp>(in.data() + kAt, 0);
   prm::set<C::dct>(in.data() + kAt, 0);
   EXPECT_OK(dev().exec(in));
-  EXPECT_EQ(prm::get<C::log_max_qp>(caps(0, true).data()), 1u);
+  EXPECT_EQ(prm::get<C::log_max_qp>(caps(0, true).data()), prm::get<C::log_max_qp>(now.data()));
   EXPECT_EQ(prm::get<C::dct>(caps(0, true).data()), prm::get<C::dct>(now.data()))
       << "it is not for it to say";
   dev().disable_hca().must();
