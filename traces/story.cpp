@@ -58,7 +58,8 @@ std::int64_t qpn_of(const CommandRow& c) {
 void read_context(const Analysis& a, Story* s) {
   const WqeRow& w = *s->wqe;
   for (const CommandRow& c : a.commands()) {
-    if (c.hca != w.hca || c.start > w.start() || qpn_of(c) != w.qpn) continue;
+    if (c.hca != w.hca || (w.posted() && c.function != w.function)) continue;
+    if (c.start > w.start() || qpn_of(c) != w.qpn) continue;
     if (c.opcode == prm::op::CREATE_QP) s->context.clear();
     s->context.push_back(&c);
   }
@@ -74,12 +75,14 @@ void read_context(const Analysis& a, Story* s) {
 /// Selects the other records that concern this WQE. `end`: its last time.
 bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t end) {
   const WqeRow& w = *s.wqe;
+  // Functions may have objects of the same numbers.
+  const bool own = r.hca == w.hca && (!w.posted() || r.function == w.function);
   const bool here = r.hca == w.hca, there = static_cast<int>(r.hca) == s.responder_hca;
   // A completion that finds its CQ full is recorded after the WQE's last record.
   if (r.time_ps > end && r.p() != Point::kCqOverrun) return false;
   const std::uint32_t number = r.obj & 0xffffff;
   const auto of_ends = [&] {
-    return (here && number == w.qpn) || (there && number == s.responder_qpn) ||
+    return (own && number == w.qpn) || (there && number == s.responder_qpn) ||
            (s.remote_qpn >= 0 && number == static_cast<std::uint32_t>(s.remote_qpn));
   };
   switch (r.p()) {
@@ -94,7 +97,7 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
     case Point::kRwqeErr:
       return r.time_ps >= begin && there && number == s.responder_qpn;
     case Point::kCqOverrun:
-      return here && s.send_cqn >= 0 && number == static_cast<std::uint32_t>(s.send_cqn);
+      return own && s.send_cqn >= 0 && number == static_cast<std::uint32_t>(s.send_cqn);
     case Point::kDmaErr:
     case Point::kFaultInjected:
     case Point::kHealth:
@@ -105,9 +108,9 @@ bool bears_on(const Record& r, const Story& s, std::int64_t begin, std::int64_t 
       const std::uint32_t owner = r.index & 0xffffff;
       switch (r.index >> 28) {
         case 1:  // QP
-          return r.time_ps >= begin && ((here && owner == w.qpn) || (there && owner == s.responder_qpn));
+          return r.time_ps >= begin && ((own && owner == w.qpn) || (there && owner == s.responder_qpn));
         case 3:  // CQ
-          return r.time_ps >= begin && here && s.send_cqn >= 0 &&
+          return r.time_ps >= begin && own && s.send_cqn >= 0 &&
                  owner == static_cast<std::uint32_t>(s.send_cqn);
         default:
           return false;
@@ -177,11 +180,12 @@ bool Story::has(Point p) const {
   return std::any_of(own.begin(), own.end(), [p](const Record& r) { return r.p() == p; });
 }
 
-const CommandRow* Story::mkey_before(const Analysis& a, unsigned hca, std::uint32_t key,
+const CommandRow* Story::mkey_before(const Analysis& a, const Record& of, std::uint32_t key,
                                      std::int64_t t) const {
   const CommandRow* found = nullptr;
   for (const CommandRow& c : a.commands()) {
-    if (c.hca != hca || c.opcode != prm::op::CREATE_MKEY || c.end == kNoTime || c.failed() || c.start > t)
+    if (c.hca != of.hca || c.function != of.function || c.opcode != prm::op::CREATE_MKEY ||
+        c.end == kNoTime || c.failed() || c.start > t)
       continue;
     if (holds<prm::create_mkey_out::mkey_index>(c.output) &&
         prm::get<prm::create_mkey_out::mkey_index>(c.output.data()) == key >> 8)

@@ -47,7 +47,8 @@ struct Story {
   std::vector<Record> all(Point p) const;  ///< of `own`
   bool has(Point p) const;
   /// The last CREATE_MKEY of this key's index that succeeded before `t` (ps); nullptr: not in the trace.
-  const CommandRow* mkey_before(const Analysis& a, unsigned hca, std::uint32_t key, std::int64_t t) const;
+  /// `of`: a record of the key's HCA and function.
+  const CommandRow* mkey_before(const Analysis& a, const Record& of, std::uint32_t key, std::int64_t t) const;
 };
 
 /// Reads the trace again from its start (`a` is the analysis of `path`). false: `*err` says why.

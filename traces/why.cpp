@@ -197,7 +197,7 @@ class Explainer {
     const Record& r = errors.back();
     const auto key = static_cast<std::uint32_t>(r.a0);
     say(fmt::format("Key {:#x}{}.", key, r.a1 != 0 ? fmt::format(", address {:#x}", r.a1) : ""), errors);
-    const std::optional<Key> k = key_at(r.hca, key, r.time_ps);
+    const std::optional<Key> k = key_at(r, key, r.time_ps);
     if (!k) {
       say(
           fmt::format("This trace has no CREATE_MKEY of index {:#x} before: the key was never valid, or is "
@@ -255,11 +255,12 @@ class Explainer {
     std::string how;
     std::vector<Record> proof;
   };
-  std::optional<Key> key_at(unsigned hca, std::uint32_t key, std::int64_t t) const {
-    const CommandRow* make = s_.mkey_before(a_, hca, key, t);
+  /// `of`: a record of the key's HCA and function.
+  std::optional<Key> key_at(const Record& of, std::uint32_t key, std::int64_t t) const {
+    const CommandRow* make = s_.mkey_before(a_, of, key, t);
     const Record* change = nullptr;
     for (const Record& r : a_.keys())
-      if (r.hca == hca && r.obj >> 8 == key >> 8 && r.time_ps <= t &&
+      if (r.hca == of.hca && r.function == of.function && r.obj >> 8 == key >> 8 && r.time_ps <= t &&
           (make == nullptr || r.time_ps >= make->start) &&
           (change == nullptr || r.time_ps >= change->time_ps))
         change = &r;
@@ -267,8 +268,8 @@ class Explainer {
     Key k;
     const std::int64_t since = make != nullptr ? make->end : change->time_ps;
     for (const CommandRow& c : a_.commands())
-      if (c.hca == hca && c.opcode == prm::op::DESTROY_MKEY && !c.failed() && c.end != kNoTime &&
-          c.start >= since && c.end <= t && c.input.size() >= 12 &&
+      if (c.hca == of.hca && c.function == of.function && c.opcode == prm::op::DESTROY_MKEY && !c.failed() &&
+          c.end != kNoTime && c.start >= since && c.end <= t && c.input.size() >= 12 &&
           prm::get<prm::destroy_mkey_in::mkey_index>(c.input.data()) == key >> 8)
         k.destroyed = &c;
     if (change != nullptr) {
@@ -335,7 +336,8 @@ class Explainer {
         Point::kQpError, [&](const Record& r) { return r.hca == w_.hca && (r.obj & 0xffffff) == w_.qpn; });
     if (!self.empty()) say("The QP went to the error state by itself.", self);
     for (const CommandRow& c : a_.commands())
-      if (c.hca == w_.hca && c.opcode == prm::op::_2ERR_QP && !c.failed() && c.input.size() >= 12 &&
+      if (c.hca == w_.hca && (!w_.posted() || c.function == w_.function) && c.opcode == prm::op::_2ERR_QP &&
+          !c.failed() && c.input.size() >= 12 &&
           prm::get<prm::rst2init_qp_in::qpn>(c.input.data()) == w_.qpn &&
           (w_.end() == kNoTime || c.start <= w_.end()))
         say(fmt::format("The driver moved the QP to ERR (command {}, at {}).", c.seq, time_text(c.start)));
