@@ -212,18 +212,30 @@ void Analysis::wqe_record(const Record& r) {
 }
 
 void Analysis::batch_record(Queue& q, const Record& r) {
-  const Batch batch{r.time_ps, records_ - 1, r.a0, r.a1};
-  if (r.p() != Point::kDoorbell) {
-    (r.p() == Point::kScheduled ? q.scheduled : q.fetch) = batch;
-    return;
+  if (r.p() == Point::kDoorbell) return doorbell(q, r);
+  (r.p() == Point::kScheduled ? q.scheduled : q.fetch) = {r.time_ps, records_ - 1, r.a0, r.a1};
+}
+
+void Analysis::doorbell(Queue& q, const Record& r) {
+  Doorbell d;
+  d.batch = {r.time_ps, records_ - 1, r.a0, r.a1};
+  // Which WQEs were rung for before the trace began is not known, unless there were none.
+  d.after_known = q.rung || r.index == 0;
+  d.after = q.rung.value_or(0xffff);
+  if (!q.rung || !covers(*q.rung, static_cast<std::uint16_t>(r.a0)))
+    q.rung = static_cast<std::uint16_t>(r.a0);
+  for (; !q.early.empty() && covers(r.a0, wqes_[q.early.front()].wqe_counter); q.early.pop_front()) {
+    WqeRow& w = wqes_[q.early.front()];
+    if (rings_for(q, d, w.wqe_counter)) w.batch[static_cast<unsigned>(Stage::kDoorbell)] = d.batch.record;
   }
-  q.doorbells.push_back(batch);
-  const auto is_of = [&](std::size_t row) {
-    if (!covers(r.a0, wqes_[row].wqe_counter)) return false;
-    wqes_[row].batch[static_cast<unsigned>(Stage::kDoorbell)] = batch.record;
-    return true;
-  };
-  q.early.erase(std::remove_if(q.early.begin(), q.early.end(), is_of), q.early.end());
+  q.doorbells.push_back(d);
+}
+
+// One behind a gap rings for its last WQE at least.
+bool Analysis::rings_for(const Queue& q, const Doorbell& d, std::uint16_t counter) {
+  if (!covers(d.batch.a0, counter)) return false;
+  const bool known = d.after_known && d.batch.record >= q.gap;
+  return known ? !covers(d.after, counter) : counter == static_cast<std::uint16_t>(d.batch.a0);
 }
 
 // WQEs are decoded in the order of their counters, and in the file behind the doorbells, turns and fetches
@@ -231,6 +243,7 @@ void Analysis::batch_record(Queue& q, const Record& r) {
 // earlier one.
 void Analysis::decoded(Queue& q, std::size_t row) {
   WqeRow& w = wqes_[row];
+  if (w.serial != q.next) q.gap = records_ - 1;
   q.next = w.serial + 1;
   w.function = static_cast<std::uint16_t>(q.function);
   const std::int64_t parsed = w.at(Stage::kParsed);
@@ -240,12 +253,13 @@ void Analysis::decoded(Queue& q, std::size_t row) {
     w.time[static_cast<unsigned>(s)] = floor = b.time;
     w.batch[static_cast<unsigned>(s)] = b.record;
   };
-  while (!q.doorbells.empty() && !covers(q.doorbells.front().a0, w.wqe_counter)) q.doorbells.pop_front();
+  while (!q.doorbells.empty() && !covers(q.doorbells.front().batch.a0, w.wqe_counter))
+    q.doorbells.pop_front();
   if (q.doorbells.empty()) {
     q.early.push_back(row);
-  } else {
-    w.batch[static_cast<unsigned>(Stage::kDoorbell)] = q.doorbells.front().record;
-    apply(Stage::kDoorbell, q.doorbells.front());
+  } else if (const Doorbell& d = q.doorbells.front(); rings_for(q, d, w.wqe_counter)) {
+    w.batch[static_cast<unsigned>(Stage::kDoorbell)] = d.batch.record;
+    apply(Stage::kDoorbell, d.batch);
   }
   apply(Stage::kScheduled, q.scheduled);
   // What came with its doorbell (BlueFlame) was not fetched.

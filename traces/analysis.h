@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -148,15 +149,22 @@ class Analysis {
     std::int64_t time = kNoTime;
     std::uint64_t record = kNoRecord, a0 = 0, a1 = 0;
   };
+  struct Doorbell {
+    Batch batch;
+    std::uint16_t after = 0;  // the WQE counter that those before it rang for last
+    bool after_known = false;
+  };
   /// A send queue between two resets: serials start at 0 again after each.
   struct Queue {
     std::unordered_map<std::uint32_t, std::size_t> rows;
-    std::deque<Batch> doorbells;     // of WQEs that are not decoded yet, and the last one of those that are
-    std::vector<std::size_t> early;  // rows that were decoded before their doorbell came
-    Batch scheduled, fetch;          // the latest
-    std::uint32_t next = 0;          // the serial behind the last that was decoded
-    unsigned function = 0;           // of the HCA
-    std::int64_t over = kNoTime;     // it was reset or destroyed; late records are still of it
+    std::deque<Doorbell> doorbells;  // of WQEs that are not decoded yet, and the last one of those that are
+    std::optional<std::uint16_t> rung;  // up to which WQE counter
+    std::deque<std::size_t> early;      // rows that were decoded before their doorbell came
+    Batch scheduled, fetch;             // the latest
+    std::uint64_t gap = 0;              // the record before which some were left out
+    std::uint32_t next = 0;             // the serial behind the last that was decoded
+    unsigned function = 0;              // of the HCA
+    std::int64_t over = kNoTime;        // it was reset or destroyed; late records are still of it
     unsigned life = 0;
     std::uint64_t from = 0;
   };
@@ -167,6 +175,8 @@ class Analysis {
 
   void wqe_record(const Record& r);
   void batch_record(Queue& q, const Record& r);
+  void doorbell(Queue& q, const Record& r);
+  static bool rings_for(const Queue& q, const Doorbell& d, std::uint16_t counter);
   // Gives the WQE that was decoded the records of its batch.
   void decoded(Queue& q, std::size_t row);
   // The row of a WQE by its serial number; a new one if it has none yet.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -108,7 +109,7 @@ TEST(Analysis, BatchSharesItsDoorbell) {
 
 /// A queue as the card records it: what is posted and what is fetched go on apart from each other.
 struct SendQueue {
-  explicit SendQueue(std::uint32_t first_counter = 0) : counter(first_counter) { t.open_memory(); }
+  SendQueue() { t.open_memory(); }
   void doorbell(std::int64_t at, std::uint32_t index) {
     t.record(Point::kDoorbell, at * kNs, 5, serial, index & 0xffff);
   }
@@ -124,16 +125,17 @@ struct SendQueue {
     t.record(Point::kWqeParsed, at * kNs, 5, serial++, 0x08 | std::uint64_t{counter & 0xffff} << 16, 64);
     counter += size;
   }
-  /// ns; -1: none.
-  static std::int64_t ns(const WqeRow& w, Stage s) { return w.at(s) == kNoTime ? -1 : w.at(s) / kNs; }
+  /// Of all WQEs, by serial, ns; -1: none.
   std::vector<std::int64_t> times(Stage s) {
     Analysis a;
     const auto records = t.drain();
     for (const Record& r : records) a.add(r, {});
     for (const Record& r : records) again.push_back(r);
     a.finish();
-    std::vector<std::int64_t> v(a.wqes().size());
-    for (const WqeRow& w : a.wqes()) v[w.serial] = ns(w, s);
+    std::map<std::uint32_t, std::int64_t> by_serial;
+    for (const WqeRow& w : a.wqes()) by_serial[w.serial] = w.at(s) == kNoTime ? -1 : w.at(s) / kNs;
+    std::vector<std::int64_t> v;
+    for (const auto& [number, time] : by_serial) v.push_back(time);
     return v;
   }
   Tracer t;
@@ -183,7 +185,10 @@ TEST(Analysis, ABlueFlameWqeWasNotFetched) {
 }
 
 TEST(Analysis, DoorbellsNameTheFirstBlockOfAWqeAndWrap) {
-  SendQueue q(0xfffc);
+  SendQueue q;
+  q.serial = 20'000;
+  q.counter = 0xfffc;
+  q.doorbell(5, 0xfffb);
   q.doorbell(10, 0xfffc);
   q.doorbell(20, 0xfffe);
   q.doorbell(30, 0x10001);  // of three blocks, the last of which are beyond the wrap
@@ -191,6 +196,24 @@ TEST(Analysis, DoorbellsNameTheFirstBlockOfAWqeAndWrap) {
   q.turn(50);
   q.fetch(52, {2, 3, 2, 1});
   EXPECT_EQ(q.times(Stage::kDoorbell), (Times{10, 20, 30, 40}));
+}
+
+// Of what was posted before recording began, or while it paused, the doorbells are not there.
+TEST(Analysis, ADoorbellBehindAGapIsOfItsLastWqe) {
+  SendQueue q;
+  q.serial = q.counter = 40;
+  q.doorbell(10, 45);
+  q.turn(20);
+  q.fetch(22, {1, 1, 1, 1, 1, 1});
+  q.doorbell(30, 47);
+  q.turn(31);
+  q.fetch(32, {1, 1});
+  q.serial = q.counter = 60;  // a pause
+  q.doorbell(40, 62);
+  q.doorbell(50, 64);
+  q.turn(51);
+  q.fetch(52, {1, 1, 1, 1, 1});
+  EXPECT_EQ(q.times(Stage::kDoorbell), (Times{-1, -1, -1, -1, -1, 10, 30, 30, -1, -1, 40, -1, 50}));
 }
 
 // The card takes what the doorbell record says: also what was posted since, whose doorbell is still on its
