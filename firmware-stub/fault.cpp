@@ -12,6 +12,7 @@ void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
   switch (f.action) {
     case FaultAction::kStall:
       health_.stall(begin);
+      trace_health();
       if (!begin) resume();
       return;
     case FaultAction::kNicDisabled:
@@ -33,19 +34,20 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
     device_.eqs().post(t, function_.id(), static_cast<std::uint8_t>(type), 0, &data, sizeof data);
   };
   if (f.kind == FaultType::kHealth) {
-    if (begin) injector.note(t, f, 0, f.value(FaultKey::kSyndrome) | f.value(FaultKey::kReset) << 8);
+    if (begin)
+      injector.note(t, f, {function_.id(), 0}, f.value(FaultKey::kSyndrome) | f.value(FaultKey::kReset) << 8);
     return health_fault(t, f, begin);
   }
   if (!begin) return;
   switch (f.kind) {
     case FaultType::kPageRequest: {
       const auto pages = static_cast<std::int32_t>(f.value(FaultKey::kPages, 128));
-      injector.note(t, f, 0, static_cast<std::uint32_t>(pages));
+      injector.note(t, f, {function_.id(), 0}, static_cast<std::uint32_t>(pages));
       pages_.ask(t, pages);
       return;
     }
     case FaultType::kFwReset:
-      injector.note(t, f, 0, 0);
+      injector.note(t, f, {function_.id(), 0}, 0);
       if (f.action == FaultAction::kSync && sync_reset_.request(t)) return;
       restart();
       cmdq_.excuse();

@@ -225,10 +225,12 @@ void Firmware::function_reset() {
   // A driver that had the interface in its hands sees it DISABLED until it writes a queue address again: so
   // it learns that the card has forgotten everything.
   const bool in_use = cmdq_.in_use();
+  const bool ill = health_.stalled() || health_.syndrome() != 0;
   reset_state(cmdq_);
   to_power_on();
   StateReset reset;
   list_interface(reset);
+  if (ill) trace_health();
   reset_state(migration_);
   if (in_use) health_.set_nic_interface(prm::kNicDisabled);
 }
@@ -281,7 +283,7 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
     assert.ext_syndrome = ext_syndrome;
   }
   health_.fatal(syndrome, reset_requested && syndrome != 0, assert);
-  tracer().record(traces::Point::kHealth, sim_now(), 0, 0, syndrome);
+  trace_health();
   say(sim_now(), TraceString::kHealth, {options_.vhca_id, syndrome, ext_syndrome, reset_requested ? 1u : 0u});
   // Drivers of managed functions may not reset (mlx5 health.c, lock_sem_sw_reset): they wait for the
   // interface to be disabled by somebody who may.
@@ -290,6 +292,10 @@ void Firmware::inject_health(std::uint8_t syndrome, bool reset_requested,
     revival_.push(sim_now() + kRevival, 0);
   } catch (const std::bad_alloc&) {  // it stays dead
   }
+}
+
+void Firmware::trace_health() const noexcept {
+  tracer().record(traces::Point::kHealth, sim_now(), 0, health_.stalled() ? 1 : 0, health_.syndrome());
 }
 
 void Firmware::drop_objects() {

@@ -306,6 +306,8 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     for (std::uint32_t n = VportNumbers::kFirstSf; Firmware* sf = managed(n); ++n) f(*sf);
   }
   void health_fault(Time t, const FaultSpec& fault, bool begin);
+  // What the health registers say from now on.
+  void trace_health() const noexcept;
 
   Device& device_;
   Function& function_;

@@ -141,6 +141,7 @@ void Analysis::add(const Record& r, const std::vector<std::uint8_t>& blob) {
     if (filter_.hca < 0 || filter_.hca == r.hca) errors_.push_back(r);
   }
   if (p == Point::kMkeyChanged) keys_.push_back(r);
+  if (p == Point::kHealth) health_.push_back(r);
   if (is_wqe_point(p) || is_batch_point(p)) {
     wqe_record(r);
   } else if (p == Point::kCqConsumed) {

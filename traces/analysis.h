@@ -135,6 +135,8 @@ class Analysis {
   }
   /// kMkeyChanged records in file order.
   const std::vector<Record>& keys() const { return keys_; }
+  /// kHealth records in file order.
+  const std::vector<Record>& health() const { return health_; }
   /// Error and fault records in file order.
   const std::vector<Record>& errors() const { return errors_; }
   std::uint64_t count(Point p) const { return counts_[static_cast<unsigned>(p)]; }
@@ -195,7 +197,7 @@ class Analysis {
   Filter filter_;
   std::vector<WqeRow> wqes_;
   std::vector<CommandRow> commands_;
-  std::vector<Record> errors_, keys_;
+  std::vector<Record> errors_, keys_, health_;
   std::array<std::uint64_t, kPoints> counts_{};
   std::uint64_t records_ = 0, unknown_ = 0, foreign_packets_ = 0;
   std::map<std::pair<unsigned, std::uint32_t>, Queue> queues_;  // by HCA, QPN

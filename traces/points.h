@@ -136,12 +136,14 @@
   X(kCmdBad,        cmd_bad,         kError,  "slot", "seq", "delivery status", "reason",                    \
     "a command queue entry or mailbox chain is wrong")                                                       \
   X(kObjCreate,     obj_create,      kObject, "number", "uid",                                               \
-    "type: 1 PD 2 UAR 3 XRCD 4 TD 5 MKEY 6 EQ 7 CQ 8 QP 9 RMP 10 XRC SRQ 11 SRQ 12 Q counter 13 MCG", "-",   \
+    "type: 1 PD 2 UAR 3 XRCD 4 TD 5 MKEY 6 EQ 7 CQ 8 QP 9 RMP 10 XRC SRQ 11 SRQ 12 Q counter 13 MCG " \
+    "14 TIS 15 TIR 16 RQT 17 RQ 18 SQ", "-",                                                                 \
     "an object was made")                                                                                    \
   X(kObjDestroy,    obj_destroy,     kObject, "number", "uid", "type as in obj_create", "-",                 \
     "an object was destroyed")                                                                               \
   X(kPortState,     port_state,      kObject, "port", "-", "port state", "-", "the link changed")            \
-  X(kHealth,        health,          kObject, "-", "-", "health syndrome", "-", "the health state changed")  \
+  X(kHealth,        health,          kObject, "-", "1: the firmware stands still", "health syndrome", "-",   \
+    "the health state changed")                                                                              \
   X(kDoorbellOff,   doorbell_off,    kObject, "number", "type of object: RuleObject in rules.h",             \
     "BAR0 offset", "value", "a doorbell was ignored, as the driver has switched the interface off")          \
   X(kFaultInjected, fault_injected,  kObject, "object's number", "fault: its place in the plan, from 1; 0: none", \

@@ -20,12 +20,28 @@ bool is(const Record& r, FaultAction action) {
   return r.p() == Point::kFaultInjected && (r.a0 >> 8 & 0xff) == static_cast<std::uint64_t>(action);
 }
 
+/// Of the card as a whole, or of one of its functions that is not told apart: the kinds that name none.
+bool is_of_the_card(const Record& r) {
+  if (r.p() == Point::kModelFault) return true;
+  const std::uint64_t kind = r.a0 & 0xff;
+  return r.p() == Point::kFaultInjected && kind < kFaultKinds &&
+         (own_keys(static_cast<FaultType>(kind)) & fault_keys(FaultKey::kFunction)) == 0;
+}
+
 class CommandExplainer {
  public:
   CommandExplainer(const Analysis& a, const CommandRow& c) : a_(a), c_(c) {
     const std::int64_t from = c.start != kNoTime ? c.start : c.end;
+    // What ended while the command was under way has held it up, or was ended by a reset, in which it was
+    // lost.
+    const auto well_again = [&](const Record& since, bool (*well)(const Record&)) {
+      return std::any_of(a.health().begin(), a.health().end(), [&](const Record& h) {
+        return h.hca == c.hca && h.function == c.function && h.time_ps > since.time_ps && h.time_ps <= from &&
+               well(h);
+      });
+    };
     for (const Record& r : a.errors()) {
-      if (r.hca != c.hca) continue;
+      if (r.hca != c.hca || (r.function != c.function && !is_of_the_card(r))) continue;
       const bool meanwhile = r.time_ps >= from && (c.end == kNoTime || r.time_ps <= c.end);
       if ((is(r, FaultType::kCommand) || is(r, FaultAction::kPagesRefused)) &&
           static_cast<std::uint32_t>(r.a1) == c.seq) {
@@ -35,7 +51,7 @@ class CommandExplainer {
       // The firmware's state at the command's start: the latest change before it.
       if (r.time_ps <= from || meanwhile) {
         if (is(r, FaultAction::kStall)) stall_ = r;
-        if (is(r, FaultAction::kSyndrome)) health_ = r;
+        if (is(r, FaultAction::kSyndrome) && (r.a1 & 0xff) != 0) health_ = r;
         if (is(r, FaultType::kModel) || r.p() == Point::kModelFault) broken_ = r;
       }
       if (is(r, FaultType::kFwReset) || is(r, FaultAction::kNicDisabled)) {
@@ -46,6 +62,8 @@ class CommandExplainer {
       if (r.p() == Point::kFaultInjected) faults_.push_back(r);
       if (r.p() == Point::kDmaErr) dma_.push_back(r);
     }
+    if (stall_ && well_again(*stall_, [](const Record& h) { return h.index == 0; })) stall_.reset();
+    if (health_ && well_again(*health_, [](const Record& h) { return (h.a0 & 0xff) == 0; })) health_.reset();
   }
 
   std::vector<Reason> run() {
@@ -72,7 +90,7 @@ class CommandExplainer {
   void unanswered() {
     std::size_t later = 0;
     for (const CommandRow& x : a_.commands())
-      if (x.hca == c_.hca && x.start > c_.start && x.end != kNoTime) later++;
+      if (x.hca == c_.hca && x.function == c_.function && x.start > c_.start && x.end != kNoTime) later++;
     if (own_ && is(*own_, FaultAction::kNever))
       say(fmt::format("The {} was never answered: fault injected, {}.", name(), in_words(*own_)), {*own_});
     else if (reset_)

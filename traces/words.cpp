@@ -274,8 +274,9 @@ std::string in_words(const Record& r) {
                          r.obj, r.a1);
     }
     case Point::kHealth:
-      return r.a0 == 0 ? "the health syndrome was taken back"
-                       : fmt::format("the firmware shows health syndrome {:#x}", r.a0);
+      return fmt::format(
+          "the firmware {}{}", r.index != 0 ? "stands still, and " : "",
+          r.a0 == 0 ? "shows no health syndrome" : fmt::format("shows health syndrome {:#x}", r.a0));
     case Point::kCnpRx:
       return fmt::format("congestion notification: {} Mb/s from here on", r.a0);
     case Point::kDmaRead:

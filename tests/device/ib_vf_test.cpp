@@ -5,6 +5,7 @@
 
 #include "function_digest.h"
 #include "ib_vf_rig.h"
+#include "model/fault/spec.h"
 #include "prm/access_registers.h"
 #include "prm/vport_counters.h"
 #include "subnet_management.h"
@@ -23,6 +24,32 @@ TEST_F(IbVf, WaitsForThePhysicalFunction) {
   vf.teardown();
   EXPECT_TRUE(enable(1, false).ok());
   EXPECT_TRUE(initializing(1));
+}
+
+TEST_F(IbVf, FaultsOfItsFirmwareNameIt) {
+  auto vf = probed(2);
+  c.tracer.open_memory();
+  for (const FaultPairs& pairs :
+       {FaultPairs{{"fault", "page_request"}, {"action", "ask"}, {"at", "0"}, {"pages", "4"}},
+        FaultPairs{{"fault", "health"}, {"action", "stall"}, {"duration", "1us"}},
+        FaultPairs{{"fault", "fw_reset"}}}) {
+    FaultPairs of_vf = pairs;
+    of_vf.emplace_back("function", "2");
+    FaultSpec fault;
+    std::string err;
+    ASSERT_TRUE(parse_fault(of_vf, sim_now(), 1, fault, err)) << err;
+    c.card.injector().load({fault});
+    c.machine.advance(10'000);
+    unsigned noted = 0;
+    for (const traces::Record& r : c.tracer.drain()) {
+      if (r.p() != traces::Point::kFaultInjected && r.p() != traces::Point::kHealth) continue;
+      noted++;
+      EXPECT_EQ(r.function, 2u) << pairs[0].second;
+    }
+    EXPECT_EQ(noted, pairs[0].second == "health" ? 3u : 1u) << pairs[0].second;
+  }
+  c.card.injector().end_all();
+  c.tracer.close();
 }
 
 TEST_F(IbVf, OnlyItsManagerMaySpeakForIt) {

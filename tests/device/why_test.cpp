@@ -373,6 +373,18 @@ TEST_F(Why, ACommandMeetsFirmwareThatStandsStill) {
   EXPECT_THAT(text, HasSubstr("No later command was answered either."));
 }
 
+TEST_F(Why, TheEndOfAStallIsRecorded) {
+  run([&](Device& d) {
+    ASSERT_EQ(d.function().inject("fault=health,action=stall,duration=1ms"), "");
+    d.machine().advance(5'000'000);
+    d.query_vport();
+  });
+  ASSERT_EQ(analysis_.health().size(), 2u);
+  EXPECT_EQ(analysis_.health()[0].index, 1u);
+  EXPECT_EQ(analysis_.health()[1].index, 0u);
+  EXPECT_EQ(analysis_.health()[1].time_ps, analysis_.health()[0].time_ps + 1'000'000'000);
+}
+
 TEST_F(Why, ACommandMeetsFirmwareInItsFatalState) {
   const std::string text = said_of_query("fault=health,syndrome=1,reset=on", 1'000'000);
   EXPECT_THAT(text, HasSubstr("was not executed: the firmware was in its fatal state since"));
