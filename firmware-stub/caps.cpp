@@ -416,7 +416,8 @@ Syndrome query_hca_cap(Firmware& fw, Command& cmd) {
   if (of == nullptr) return Syndrome::kFunction;
   const std::uint16_t group = cmd.op_mod >> 1;
   const Caps::Block* block = (cmd.op_mod & 1) != 0 ? of->caps().current(group) : of->caps().maximum(group);
-  if (block == nullptr) return Syndrome::kCapGroup;
+  // Programs ask what there is; the driver knows from other capabilities.
+  if (block == nullptr) return cmd.uid != 0 ? Syndrome::kCapGroupAsked : Syndrome::kCapGroup;
   // User space asks for less than all of it.
   constexpr std::size_t at = prm::query_hca_cap_out::capability::bit_off / 8;
   std::memcpy(cmd.out.data() + at, block->data(), std::min(block->size(), cmd.out.size() - at));

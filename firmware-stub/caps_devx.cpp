@@ -6,6 +6,7 @@
 #include "firmware-stub/objects/objects.h"
 #include "firmware-stub/objects/sched.h"
 #include "firmware-stub/objects/uctx.h"
+#include "model/steer/actions.h"
 #include "prm/prm.h"
 #include "prm/qos.h"
 
@@ -41,9 +42,11 @@ void fill_qos(const Options& options, std::uint8_t* c) {
     prm::set<q::esw_element_type>(c, 1u << kElementTsar | 1u << kElementVport);
     prm::set<q::esw_tsar_type>(c, prm::k::TSAR_TYPE_CAP_MASK_DWRR);
   }
-  if (options.link == Link::kEthernet && options.generation->has.flow_rewrite)
+  if (options.link == Link::kEthernet && options.generation->has.flow_rewrite) {
     prm::set<q::log_max_num_meter_aso>(c, kLogFlowMeters);  // one object at a time
-  if (options.link != Link::kEthernet) return;              // only SQs are paced
+    prm::set<prm::qos_cap_flow_meter_reg_id>(c, (1u << FlowRegisters{}.c.size()) - 1);
+  }
+  if (options.link != Link::kEthernet) return;  // only SQs are paced
   prm::set<q::packet_pacing>(c, 1);
   prm::set<q::packet_pacing_uid>(c, 1);
   prm::set<q::packet_pacing_burst_bound>(c, options.generation->has.pacing_burst ? 1 : 0);

@@ -53,6 +53,13 @@ void fill_fields_2(std::uint8_t* c) {
        typename S::tunnel_header_0_1>(c);
 }
 
+// Tables that lead to others, and may be changed.
+template <class T>
+void fill_chained(std::uint8_t* c) {
+  ones<typename T::flow_modify_en, typename T::modify_root, typename T::identified_miss_table_mode,
+       typename T::flow_table_modify, typename T::ignore_flow_level, typename T::reset_root_to_default>(c);
+}
+
 template <class T>
 void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   using namespace prm::k;
@@ -60,6 +67,7 @@ void fill_table(const Options& options, FlowTableType type, std::uint8_t* c) {
   if (found == nullptr) return;
   const FlowTypeCaps& offers = *found;
   put<typename T::ft_support>(c, 1);
+  put<prm::table_flow_tag<T::bit_off>>(c, type == FlowTableType::kNicRx || type == FlowTableType::kRdmaRx);
   put<typename T::log_max_ft_size>(c, kLogFlowTableSize);
   put<typename T::max_ft_level>(c, kFlowLevels);
   put<typename T::log_max_ft_num>(c, kLogFlowTables);

@@ -85,6 +85,7 @@
   /* life cycle, capabilities, pages */                                                                   \
   X(Issi, 0x5a0201, kBadParam, kIssi, "ISSI not supported")                                               \
   X(CapGroup, 0x5a0202, kBadParam, kCapSet, "no such capability group")                                   \
+  X(CapGroupAsked, 0x5a0250, kBadParam, kCount, "no such capability group, a user context asks")          \
   X(CapValue, 0x5a0203, kBadParam, kCapSet, "capability set beyond its maximum or not settable")          \
   X(TeardownProfile, 0x5a0204, kBadParam, kTeardownProfile, "no such teardown profile")                   \
   X(PageCount, 0x5a0205, kBadParam, kPageList, "number of pages beyond the list")                         \

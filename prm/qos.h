@@ -13,6 +13,8 @@ namespace hcasim::prm {
 // cmd_hca_cap, qos_cap
 using cap_qpc_extension = Field<0x122, 1>;
 using qos_cap_nic_qp_scheduling = Field<0x21, 1>;
+/// Registers C that may take a meter's colour, a bit each. Source: the vendor's driver, DPDK's mlx5_prm.h.
+using qos_cap_flow_meter_reg_id = Field<0x18, 8>;
 static_assert(cmd_hca_cap::qos::bit_off == 0x21b && qos_cap::log_max_qos_nic_queue_group::bit_off == 0x2b);
 
 // Of a scheduling context C, as a number: newer headers have a union of what it means by type.

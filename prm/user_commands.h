@@ -22,6 +22,8 @@ static_assert(cmd_hca_cap::log_max_cq::bit_off == 0xdb && cmd_hca_cap::log_max_r
 // flow_table_prop_layout; Base: bits
 template <unsigned Base>
 using table_log_max_ft_sampler_num = Field<Base + 0x48, 8>;
+template <unsigned Base>
+using table_flow_tag = Field<Base + 1, 1>;  // entries have tags. Source: DPDK's mlx5_prm.h
 static_assert(flow_table_prop_layout::log_max_ft_num::bit_off >= 0x60);
 
 // Registers that a user context reads: input and output are those of ACCESS_REG.

@@ -71,6 +71,15 @@ TEST_F(Devx, WhatIsTheDriversBusiness) {
 }
 
 // One for UMR would change keys of any domain.
+// They tell by that what a card has (libdpcp), where the driver knows from other capabilities.
+TEST_F(Devx, ProgramsMayAskForGroupsThatAreNotThere) {
+  Uctx user(dev());
+  const Uctx::As as(dev(), user);
+  constexpr std::uint16_t kAbsent = 0x3e;
+  const Mailbox in(prm::op::QUERY_HCA_CAP, prm::query_hca_cap_in::bytes, kAbsent << 1 | 1);
+  EXPECT_STATUS(dev().exec(in, prm::query_hca_cap_out::bytes), CmdStatus::kBadParam);
+}
+
 TEST_F(Devx, QueuePairsThatAreTheDrivers) {
   breaks({"qp-type"});
   Uctx user(dev());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Flow tables, groups, entries, counters: references, limits, what is refused.
 #include "fixture.h"
+#include "prm/qos.h"
 #include "prm/user_commands.h"
 
 #include "driver/bare/devx.h"
@@ -65,6 +66,9 @@ TEST_F(Flow, TypesThatAreOfferedExist) {
     using Tx = cap::flow_table_properties_nic_transmit;
     EXPECT_TRUE(offers(prm::table_log_max_ft_sampler_num<Rx::bit_off>{}));
     EXPECT_FALSE(offers(prm::table_log_max_ft_sampler_num<Tx::bit_off>{}));  // those refuse samplers
+    EXPECT_TRUE(offers(prm::table_flow_tag<Rx::bit_off>{}));
+    EXPECT_FALSE(offers(prm::table_flow_tag<Tx::bit_off>{}));
+    EXPECT_EQ(prm::get<prm::qos_cap_flow_meter_reg_id>(caps(12, current).data()), 0xff) << "any of eight";
     EXPECT_TRUE(offers(cap::flow_table_properties_nic_receive_sniffer::ft_support{}));
     EXPECT_TRUE(offers(cap::flow_table_properties_nic_transmit_sniffer::ft_support{}));
     EXPECT_TRUE(offers(cap::allow_sniffer_and_nic_rx_shared_tir{}));
