@@ -26,6 +26,8 @@ void fill_tls(std::uint8_t* c) {
   using t = prm::tls_cap;
   put<t::tls_1_2_aes_gcm_128>(c, 1);
   put<t::tls_1_2_aes_gcm_256>(c, 1);
+  put<t::tls_1_3_aes_gcm_128>(c, 1);
+  put<t::tls_1_3_aes_gcm_256>(c, 1);
 }
 
 void fill_ipsec(std::uint8_t* c) {

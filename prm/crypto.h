@@ -31,7 +31,8 @@ constexpr unsigned kIpsecBytes = ipsec_obj::implicit_iv::end;
 enum : uint8_t { kTlsOfTis = 1, kTlsOfTir = 2 };
 
 /// tls_static_params, behind a UMR's control and mkey segments.
-constexpr uint32_t kTlsVersion12 = 2, kTlsConst1 = 1, kTlsConst2 = 2, kEncryptionTls = 1;
+/// Version 1.3. Source: libxlio.
+constexpr uint32_t kTlsVersion12 = 2, kTlsVersion13 = 3, kTlsConst1 = 1, kTlsConst2 = 2, kEncryptionTls = 1;
 
 /// tls_progress_params: where the tracker of records is, and whether records are decrypted.
 enum : uint8_t { kTrackerStart = 0, kTrackerTracking = 1, kTrackerSearching = 2 };

@@ -49,13 +49,13 @@ bool CryptoEngine::set_static(Time t, const Qp& sq, const SendWqe& wqe) {
   if (wqe.opmod == prm::kTlsOfTis) {
     Tis* tis = EthTable::find(eth.tises, number);
     if (tis == nullptr || !tis->tls || tis->pd != sq.pd) return false;
-    tis->tls->params = params;
+    tis->tls->set(params);
     trace(t, sq.function, number, false, Did::kStatic, params.first_record);
     return true;
   }
   Tir* tir = wqe.opmod == prm::kTlsOfTir ? EthTable::find(eth.tirs, number) : nullptr;
   if (tir == nullptr || !tir->tls) return false;
-  tir->tls->params = params;
+  tir->tls->set(params);
   trace(t, sq.function, number, true, Did::kStatic, params.first_record);
   if (tir->tls->confirm()) trace(t, sq.function, number, true, Did::kConfirmed, params.resync_sn);
   return true;

@@ -9,6 +9,8 @@ namespace hcasim {
 namespace {
 
 constexpr std::uint8_t kChangeCipherSpec = 20, kApplicationData = 23;  // ContentType, first and last
+// Bytes behind a header beyond 2^14 (RFC 5246 6.2.3, with this cipher; RFC 8446 5.2).
+constexpr std::uint32_t kMost = 1u << 14, kMostMore12 = kTlsNonce + kGcmTag, kMostMore13 = 256;
 
 std::int32_t distance(std::uint32_t to, std::uint32_t from) { return static_cast<std::int32_t>(to - from); }
 
@@ -16,42 +18,62 @@ std::int32_t distance(std::uint32_t to, std::uint32_t from) { return static_cast
 
 bool TlsParams::read(const std::uint8_t* p) {
   using s = prm::tls_static_params;
-  if (prm::get<s::tls_version>(p) != prm::kTlsVersion12 || prm::get<s::const_1>(p) != prm::kTlsConst1 ||
-      prm::get<s::const_2>(p) != prm::kTlsConst2 ||
+  const auto version = prm::get<s::tls_version>(p);
+  if ((version != prm::kTlsVersion12 && version != prm::kTlsVersion13) ||
+      prm::get<s::const_1>(p) != prm::kTlsConst1 || prm::get<s::const_2>(p) != prm::kTlsConst2 ||
       prm::get<s::encryption_standard>(p) != prm::kEncryptionTls)
     return false;
   set = true;
+  v13 = version == prm::kTlsVersion13;
   first_record = prm::get<s::initial_record_number>(p);
   resync_sn = prm::get<s::resync_tcp_sn>(p);
   prm::store32(salt.data(), prm::get<s::gcm_iv>(p));
+  std::memcpy(iv.data(), p + s::implicit_iv::bit_off / 8, iv.size());
   dek = prm::get<s::dek_index>(p);
   return true;
 }
 
-// RFC 5288 3: the nonce is the salt and what the record brings; RFC 5246 6.2.3.3: the additional data are the
-// number, the type, the version and the length of what was encrypted.
+// 1.2: the nonce is the salt and what the record brings (RFC 5288 3); the additional data are the number, the
+// type, the version and the length of what was encrypted (RFC 5246 6.2.3.3). 1.3: the IV, and the number over
+// its last bytes; the record's header (RFC 8446 5.2, 5.3).
 void TlsParams::start(const GcmKey& key, GcmStream& gcm, bool decrypt, std::uint64_t record,
-                      const std::array<std::uint8_t, kTlsHead>& head) const {
+                      const TlsHead& first) const {
   std::array<std::uint8_t, kGcmNonce> nonce{};
+  static_assert(kGcmNonce == sizeof salt + kTlsNonce);
   std::memcpy(nonce.data(), salt.data(), salt.size());
-  std::memcpy(nonce.data() + salt.size(), head.data() + kTlsHeader, kTlsNonce);
+  std::uint8_t* const rest = nonce.data() + salt.size();
+  if (v13) {
+    prm::store64(rest, prm::load64(iv.data()) ^ record);
+    return gcm.start(key, decrypt, nonce, first.data(), kTlsHeader);
+  }
+  std::memcpy(rest, first.data() + kTlsHeader, kTlsNonce);
   std::uint8_t aad[8 + kTlsHeader];
   prm::store64(aad, record);
-  std::memcpy(aad + 8, head.data(), 3);
-  prm::store16(aad + 11, tls_length(head.data()) - kTlsOverhead);
+  std::memcpy(aad + 8, first.data(), 3);
+  prm::store16(aad + 11, tls_length(first.data()) - overhead());
   gcm.start(key, decrypt, nonce, aad, sizeof aad);
 }
 
-bool tls_header(const std::uint8_t* h) {
-  return h[0] >= kChangeCipherSpec && h[0] <= kApplicationData && tls_header_of_any_type(h);
+bool TlsParams::header(const std::uint8_t* h) const {
+  // Of 1.3 all look like application data.
+  const std::uint8_t least = v13 ? kApplicationData : kChangeCipherSpec;
+  return h[0] >= least && h[0] <= kApplicationData && header_of_any_type(h);
 }
 
-bool tls_header_of_any_type(const std::uint8_t* h) {
-  const std::uint32_t length = tls_length(h);
-  return h[1] == 3 && h[2] == 3 && length >= kTlsOverhead && length <= kTlsLongest;
+bool TlsParams::header_of_any_type(const std::uint8_t* h) const {
+  const std::uint32_t length = tls_length(h), more = v13 ? kMostMore13 : kMostMore12;
+  return h[1] == 3 && h[2] == 3 && length >= overhead() && length <= kMost + more;
 }
 
 // ---- TX ----
+
+void TlsTx::set(const TlsParams& next) {
+  if (next.v13 != params.v13) {
+    restart();
+    started = false;
+  }
+  params = next;
+}
 
 void TlsTx::restart() {
   started = true;
@@ -63,14 +85,14 @@ void TlsTx::restart() {
 bool TlsTx::push(const GcmKey& key, std::uint8_t* data, std::size_t len) {
   while (len != 0) {
     std::size_t n;
-    if (have < kTlsHead) {
-      n = std::min(len, kTlsHead - have);
+    if (have < params.head()) {
+      n = std::min(len, params.head() - have);
       std::memcpy(head.data() + have, data, n);
       have = static_cast<std::uint8_t>(have + n);
-      if (have >= kTlsHeader && !tls_header_of_any_type(head.data())) return false;
-      if (have == kTlsHead) {
+      if (have >= kTlsHeader && !params.header_of_any_type(head.data())) return false;
+      if (have == params.head()) {
         params.start(key, gcm, false, record, head);
-        left = tls_length(head.data()) - kTlsOverhead;
+        left = tls_length(head.data()) - params.overhead();
         tag_done = 0;
       }
     } else if (left != 0) {
@@ -94,6 +116,14 @@ bool TlsTx::push(const GcmKey& key, std::uint8_t* data, std::size_t len) {
 }
 
 // ---- RX ----
+
+void TlsRx::set(const TlsParams& next) {
+  if (next.v13 != params.v13) {
+    restart(0);
+    started = false;
+  }
+  params = next;
+}
 
 void TlsRx::restart(std::uint32_t sn) {
   started = true;
@@ -134,7 +164,7 @@ void TlsRx::lose(Events& events) {
 // Something that looks like a header, whole within the segment.
 void TlsRx::search(Walk& w, Events& events) {
   w.decrypted = false;
-  while (w.len >= kTlsHeader && !tls_header(w.data)) advance(w, 1);
+  while (w.len >= kTlsHeader && !params.header(w.data)) advance(w, 1);
   if (w.len < kTlsHeader) return advance(w, w.len);
   tracker = prm::kTrackerTracking;
   resync_sn = next_record = next_sn;
@@ -142,17 +172,18 @@ void TlsRx::search(Walk& w, Events& events) {
   events.found = true;
 }
 
-void TlsRx::take_header(Walk& w, Events& events) {
+void TlsRx::take_header(const GcmKey& key, Walk& w, Events& events) {
   const std::size_t n = std::min(w.len, kTlsHeader - have);
   std::memcpy(head.data() + have, w.data, n);
   have = static_cast<std::uint8_t>(have + n);
   advance(w, n);
   if (auth != prm::kAuthOffload) w.decrypted = false;
   if (have < kTlsHeader) return;
-  if (tls_header(head.data())) {
+  if (params.header(head.data())) {
     next_record = next_sn + tls_length(head.data());
     open = auth == prm::kAuthOffload;
     tag_done = 0;
+    if (open && have == params.head()) params.start(key, gcm, true, record, head);
     return;
   }
   // Where no record begins none was tracked. One may begin within what was taken for its header.
@@ -172,12 +203,12 @@ void TlsRx::end_record() {
 }
 
 void TlsRx::take_open(const GcmKey& key, Walk& w) {
-  if (have < kTlsHead) {
-    const std::size_t n = std::min(w.len, kTlsHead - have);
+  if (have < params.head()) {
+    const std::size_t n = std::min(w.len, params.head() - have);
     std::memcpy(head.data() + have, w.data, n);
     have = static_cast<std::uint8_t>(have + n);
     advance(w, n);
-    if (have == kTlsHead) params.start(key, gcm, true, record, head);
+    if (have == params.head()) params.start(key, gcm, true, record, head);
     return;
   }
   const std::uint32_t left = next_record - next_sn;  // with the tag
@@ -227,7 +258,7 @@ prm::CqeTls TlsRx::take(const GcmKey& key, std::uint32_t sn, std::uint8_t* data,
     if (tracker == prm::kTrackerSearching) {
       search(w, events);
     } else if (have < kTlsHeader) {
-      take_header(w, events);
+      take_header(key, w, events);
     } else if (open) {
       take_open(key, w);
     } else {

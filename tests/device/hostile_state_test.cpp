@@ -471,7 +471,7 @@ TEST(HostileState, RecordsOfTls) {
                                {"some of the tag is there", [](TlsRx& rx) { rx.tag_done = 1; }, words}});
   const auto data = [](TlsRx& rx) {
     rx.open = true;
-    rx.have = kTlsHead;
+    rx.have = kMostTlsHead;
     rx.next_record = 100;
   };
   expect_refused<TlsRx>(data, {{"a tag in front of data", [](TlsRx& rx) { rx.tag_done = 15; }, words}});

@@ -497,7 +497,7 @@ class WrongTls : public TlsTest {
 
 TEST_F(WrongTls, Version) {
   Params p;
-  p.version = 3;
+  p.version = 4;
   post_static(prm::kTlsOfTis, tis->number(), p);
   expect_refused(CqeSyndrome::kMwBind);
 }

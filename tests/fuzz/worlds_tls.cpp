@@ -56,7 +56,7 @@ class Tls : public World {
     std::memcpy(wqe.data() + 16, &umr, sizeof umr);
     std::uint8_t* s = wqe.data() + 128;
     using t = prm::tls_static_params;
-    prm::set<t::tls_version>(s, prm::kTlsVersion12);
+    prm::set<t::tls_version>(s, first % 8 == 7 ? prm::kTlsVersion13 : prm::kTlsVersion12);
     prm::set<t::const_1>(s, prm::kTlsConst1);
     prm::set<t::const_2>(s, prm::kTlsConst2);
     prm::set<t::encryption_standard>(s, prm::kEncryptionTls);
