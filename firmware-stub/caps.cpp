@@ -8,6 +8,7 @@
 #include "firmware-stub/caps_crypto.h"
 #include "firmware-stub/caps_devx.h"
 #include "firmware-stub/caps_eth.h"
+#include "firmware-stub/caps_ipoib.h"
 #include "firmware-stub/caps_memory.h"
 #include "firmware-stub/caps_odp.h"
 #include "firmware-stub/caps_sw_steering.h"
@@ -109,6 +110,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::cc_modify_allowed{}, eth && !o.vf ? 1 : 0);
   set(g::vhca_id{}, o.vhca_id);
   if (eth) fill_general_eth(o, c);
+  if (o.offloads_ipoib()) fill_general_ipoib(c);
   if (eth) fill_general_sw_steering(*o.generation, c);
   fill_general_devx(o, c);
   fill_general_crypto(o, c);
@@ -193,12 +195,16 @@ Caps::Caps(const Options& options) : selects_port_(options.selects_port()), encr
       fill_device_memory_sw_icm(generation, fixed_block(CapGroup::kDeviceMemory));
     }
   }
+  if (options.offloads_ipoib()) {
+    fill_ipoib(fixed_block(CapGroup::kIpoib));
+    fill_flow_table_ipoib(options, fixed_block(CapGroup::kFlowTable));
+  }
   // Who manages vports may ask for the switch's, though there be none (Linux before 4.18, FreeBSD).
   if (prm::get<prm::cmd_hca_cap::vport_group_manager>(general_max_.data()) != 0) {
     fixed_block(CapGroup::kEswitch);
     fixed_block(CapGroup::kEswitchTables);
   }
-  // Asked for by user space on every link; on InfiniBand there are no flow tables, and it is empty.
+  // Asked for by user space on every link; of a port without flow tables it is empty.
   fixed_block(CapGroup::kFlowTable);
   fill_qos(options, fixed_block(CapGroup::kQos));
   if (options.tracks_pages()) fill_page_tracking(fixed_block(CapGroup::kAdvancedVirtualization));

@@ -22,6 +22,7 @@ enum class CapGroup : std::uint16_t {
   kOdp = 2,
   kAtomic = 3,
   kRoce = 4,
+  kIpoib = 6,  // enhanced offloads
   kFlowTable = 7,
   kEswitchTables = 8,
   kEswitch = 9,

@@ -20,7 +20,6 @@ namespace hcasim::fw {
 
 namespace {
 
-constexpr std::uint32_t kInlineNotRequired = 2;    // wqe_inline_mode
 constexpr std::uint32_t kL3Ipv4 = 2, kL3Ipv6 = 4;  // roce_cap.l3_type
 constexpr std::uint32_t kRoceV1 = 1, kRoceV2 = 4;  // roce_cap.roce_version
 constexpr unsigned kLogMinStride = 6, kLogMaxStride = 13;
@@ -45,6 +44,18 @@ void fill_sub_functions(const Options& options, std::uint8_t* c) {
 }
 
 }  // namespace
+
+void fill_frame_objects(std::uint8_t* c) {
+  using g = prm::cmd_hca_cap;
+  put<g::log_max_transport_domain>(c, kLogTds);
+  put<g::log_max_tis>(c, kLogTises);
+  put<g::log_max_tir>(c, kLogTirs);
+  put<g::log_max_rqt>(c, kLogRqts);
+  put<g::log_max_rqt_size>(c, kLogRqtSize);
+  put<g::log_max_rq>(c, kLogRqs);
+  put<g::log_max_sq>(c, kLogSqs);
+  put<g::log_max_tis_per_sq>(c, 0);
+}
 
 void fill_general_eth(const Options& options, std::uint8_t* c) {
   using g = prm::cmd_hca_cap;
@@ -85,14 +96,7 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::fl_rc_qp_when_roce_disabled>(c, 1);
   put<g::max_geneve_tlv_options>(c, kGeneveOptions);
   put<g::max_geneve_tlv_option_data_len>(c, kGeneveOptionWords);
-  put<g::log_max_transport_domain>(c, kLogTds);
-  put<g::log_max_tis>(c, kLogTises);
-  put<g::log_max_tir>(c, kLogTirs);
-  put<g::log_max_rqt>(c, kLogRqts);
-  put<g::log_max_rqt_size>(c, kLogRqtSize);
-  put<g::log_max_rq>(c, kLogRqs);
-  put<g::log_max_sq>(c, kLogSqs);
-  put<g::log_max_tis_per_sq>(c, 0);
+  fill_frame_objects(c);
   put<g::log_max_current_uc_list>(c, kLogUcList);
   put<g::log_max_current_mc_list>(c, kLogMcList);
   put<g::log_max_vlan_list>(c, kLogVlanList);
@@ -123,7 +127,7 @@ void fill_ethernet(const Options& options, std::uint8_t* c) {
     prm::set<e::lro_timer_supported_periods>(c, i, Lro::kPeriods[i]);
   put<e::wqe_vlan_insert>(c, 1);
   put<e::self_lb_en_modifiable>(c, 1);
-  put<e::max_lso_cap>(c, 18);
+  put<e::max_lso_cap>(c, kLogMaxLso);
   put<e::wqe_inline_mode>(c, kInlineNotRequired);
   put<e::rss_ind_tbl_cap>(c, kLogRqtSize);
   put<e::scatter_fcs>(c, 1);

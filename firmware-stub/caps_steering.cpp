@@ -9,16 +9,6 @@
 
 namespace hcasim::fw {
 
-namespace {
-
-template <class T>
-void fill_chained(std::uint8_t* c) {
-  ones<typename T::flow_modify_en, typename T::modify_root, typename T::identified_miss_table_mode,
-       typename T::flow_table_modify, typename T::ignore_flow_level, typename T::reset_root_to_default>(c);
-}
-
-}  // namespace
-
 void fill_flow_table(const Options& options, std::uint8_t* c) {
   const Generation& generation = *options.generation;
   using cap = prm::flow_table_nic_cap;

@@ -28,6 +28,8 @@ bool has_td(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_transport_do
 bool has_cc(const Caps& c) { return c.get<prm::cmd_hca_cap::cc_query_allowed>() != 0; }
 bool has_cc_modify(const Caps& c) { return c.get<prm::cmd_hca_cap::cc_modify_allowed>() != 0; }
 bool has_eth(const Caps& c) { return c.get<prm::cmd_hca_cap::eth_net_offloads>() != 0; }
+bool has_ipoib(const Caps& c) { return c.get<prm::cmd_hca_cap::ipoib_enhanced_offloads>() != 0; }
+bool has_frames(const Caps& c) { return has_eth(c) || has_ipoib(c); }  // queues of them
 bool has_vxlan(const Caps& c) {
   using e = prm::per_protocol_networking_offload_caps;
   return c.get<e::tunnel_stateless_vxlan>(CapGroup::kEthernet) != 0;
@@ -36,7 +38,7 @@ bool has_eswitch(const Caps& c) { return c.get<prm::cmd_hca_cap::eswitch_manager
 bool has_sf(const Caps& c) { return c.get<prm::cmd_hca_cap::sf>() != 0; }
 bool has_migration(const Caps& c) { return c.get<prm::cmd_hca_cap::migration>() != 0; }
 bool has_lag(const Caps& c) { return c.get<prm::cmd_hca_cap::lag_master>() != 0; }
-bool has_flows(const Caps& c) { return c.get<prm::cmd_hca_cap::nic_flow_table>() != 0; }
+bool has_flows(const Caps& c) { return c.get<prm::cmd_hca_cap::nic_flow_table>() != 0 || has_ipoib(c); }
 bool has_roce(const Caps& c) { return c.get<prm::cmd_hca_cap::roce>() != 0; }
 bool has_uctx(const Caps& c) { return c.get<prm::cmd_hca_cap::log_max_uctx>() != 0; }
 bool has_general(const Caps& c) { return c.get<prm::cmd_hca_cap::general_obj_types>() != 0; }

@@ -25,6 +25,7 @@ struct Options {
   const Generation* generation = &default_generation();  // Firmware takes the profile's
   std::uint16_t device_id = 0;  // PCI device ID, in NODE_DESC too; 0: the generation's
   bool bf = false;              // BlueFlame offered (cmd_hca_cap.bf)
+  bool ipoib = false;           // InfiniBand: IPoIB's enhanced offloads (ipoib_enhanced_offloads)
   bool sm = true;               // built-in subnet manager: the port becomes ACTIVE with a LID by itself
   std::uint64_t node_guid = 0;  // EUI-64, also port GUID; 0: made from the HCA's number
   std::uint64_t card_guid = 0;  // of the card: system image GUID, serial number; 0: node_guid
@@ -43,6 +44,7 @@ struct Options {
   unsigned port = 0;          // ... and which of them this is
   // The function speaks for these, and on Ethernet for the switch between them.
   bool manages() const { return vfs + sfs != 0 && !vf; }
+  bool offloads_ipoib() const { return ipoib && link == Link::kInfiniBand; }
   bool manages_switch() const { return manages() && link == Link::kEthernet; }
   // That switch may have its root in the FDB of the one at the card's other port.
   bool shares_fdb() const { return manages_switch() && ports != 1 && generation->has.flow_rewrite; }

@@ -290,7 +290,9 @@ Syndrome read_ppcnt_group(Access& a) {
   const PortCounters& c = a.fw.device().port().counters();
   const std::uint32_t group = prm::get<prm::ppcnt_reg::grp>(a.data);
   const bool ethernet = a.fw.options().link == Link::kEthernet;
-  if (!ethernet && group != kPhysical && group != kStatistical) return Syndrome::kRegisterValue;
+  // The driver of IPoIB's offloads reads Ethernet's, in which nothing is counted here.
+  if (!ethernet && !a.fw.options().offloads_ipoib() && group != kPhysical && group != kStatistical)
+    return Syndrome::kRegisterValue;
   const std::uint32_t index = prm::get<prm::ppcnt_reg::prio_tc>(a.data);
   switch (group) {
     case k802_3:

@@ -173,6 +173,10 @@ const Option kOptions[] = {
      "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.keep_link); }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
+    {"ipoib_offloads", "off",
+     "InfiniBand: IPoIB's checksums, large sends and queues by the card; with them Linux' IPoIB has no "
+     "connected mode",
+     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.ipoib); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",
      [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.sm); }},
     {"lid", "(free)", "LID that the built-in subnet manager assigns: 1, or after the peer's", "1 to 0xbfff",

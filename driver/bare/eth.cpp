@@ -11,6 +11,7 @@ namespace hcasim::bare {
 
 namespace {
 
+constexpr std::size_t kAddressPad = 16;  // bytes behind the address of a datagram (mlx5i_tx_wqe)
 constexpr std::size_t kEthInline = sizeof prm::EthSeg::inline_start;
 
 // Executes the mailbox; takes the object's number from the output. `destroy` destroys it.
@@ -87,10 +88,12 @@ EthObject make_transport_domain(Device& device) {
       plain<DestroyIn, DestroyIn::transport_domain>(device, prm::op::DEALLOC_TRANSPORT_DOMAIN));
 }
 
-EthObject make_tis(Device& device, std::uint32_t transport_domain, unsigned priority) {
+EthObject make_tis(Device& device, std::uint32_t transport_domain, unsigned priority,
+                   std::uint32_t underlay) {
   using In = prm::create_tis_in;
   Mailbox in(prm::op::CREATE_TIS, In::bytes);
   in.set<In::ctx::transport_domain>(transport_domain).set<In::ctx::prio>(priority << 1);
+  in.set<In::ctx::underlay_qpn>(underlay);
   using DestroyIn = prm::destroy_tis_in;
   return make<prm::create_tis_out::tisn, prm::create_tis_out::bytes>(
       device, in, plain<DestroyIn, DestroyIn::tisn>(device, prm::op::DESTROY_TIS));
@@ -164,10 +167,11 @@ EthObject make_flow_table(Device& device, unsigned log_size, unsigned level, uns
       });
 }
 
-CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type) {
+CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type, std::uint32_t underlay) {
   using In = prm::set_flow_table_root_in;
   Mailbox in(prm::op::SET_FLOW_TABLE_ROOT, In::bytes);
-  return device.exec(in.set<In::table_id>(table).set<In::table_type>(type));
+  in.set<In::table_id>(table).set<In::table_type>(type).set<In::underlay_qpn>(underlay);
+  return device.exec(in);
 }
 
 EthObject make_flow_group(Device& device, std::uint32_t table, std::uint32_t first, std::uint32_t last,
@@ -325,6 +329,10 @@ std::uint16_t Sq::post_raw(std::vector<std::uint8_t> wqe, unsigned wqebbs, bool 
 
 std::uint16_t Sq::post(const EthWr& wr, bool ring) {
   std::vector<std::uint8_t> w(sizeof(prm::CtrlSeg));
+  if (wr.to) {
+    append(w, av_segment(device_, *wr.to));
+    w.resize(w.size() + kAddressPad);
+  }
   if (wr.op != WqeOp::kNop) {
     prm::EthSeg eth{};
     eth.cs_flags = wr.cs_flags;

@@ -5,6 +5,7 @@
 
 #include "driver/bare/cq.h"
 #include "driver/bare/mr.h"
+#include "driver/bare/qp.h"
 #include "driver/bare/srq.h"
 
 namespace hcasim::bare {
@@ -33,7 +34,9 @@ class EthObject {
 };
 
 EthObject make_transport_domain(Device& device);
-EthObject make_tis(Device& device, std::uint32_t transport_domain, unsigned priority = 0);
+// underlay: InfiniBand, the QP in whose name what is sent leaves (IpoibQp).
+EthObject make_tis(Device& device, std::uint32_t transport_domain, unsigned priority = 0,
+                   std::uint32_t underlay = 0);
 EthObject make_rqt(Device& device, const std::vector<std::uint32_t>& rqns);
 
 // tirc.rx_hash_field_selector
@@ -75,7 +78,9 @@ struct FlowDest {
 // termination_table.
 EthObject make_flow_table(Device& device, unsigned log_size, unsigned level = 0, unsigned type = kNicRxTable,
                           bool changes_lengths = false, bool terminates = false);
-CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type = kNicRxTable);
+// underlay: InfiniBand, the QP whose root it is.
+CommandResult set_flow_root(Device& device, std::uint32_t table, unsigned type = kNicRxTable,
+                            std::uint32_t underlay = 0);
 EthObject make_flow_group(Device& device, std::uint32_t table, std::uint32_t first, std::uint32_t last,
                           unsigned criteria = 0, const MatchParam& mask = {}, unsigned type = kNicRxTable);
 struct FlowRule {
@@ -140,6 +145,7 @@ struct EthWr {
     unsigned outer_l3 = 0, outer_l4 = 0, inner_l3 = 0, inner_l4 = 0;
     std::uint8_t flags = 0;  // EthSeg::kInnerIpv6 ...
   } given;
+  std::optional<Av> to;               // InfiniBand: what the WQE says of where it goes
   std::optional<std::uint16_t> vlan;  // tag to insert; headers must be empty
   // Inline data among the sges: behind so many of them.
   struct Piece {

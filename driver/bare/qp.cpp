@@ -279,6 +279,34 @@ std::uint16_t Qp::push(std::vector<std::uint8_t>& wqe) {
   return post_raw(wqe, (ds + 3) / 4, false);
 }
 
+prm::AvSeg av_segment(Device& device, const Av& a, bool dc) {
+  prm::AvSeg av{};
+  av.qkey = a.qkey;
+  if (dc) {
+    av.qkey = static_cast<std::uint32_t>(a.dc_key >> 32);
+    av.key_low = static_cast<std::uint32_t>(a.dc_key);
+  }
+  av.dqp_dct = a.qpn | prm::AvSeg::kExtended;
+  av.stat_rate_sl = a.sl;
+  av.rlid = a.dlid != 0 ? a.dlid : device.lid();
+  if (device.ethernet()) {
+    const RocePath p = resolved(device, a.roce);
+    av.stat_rate_sl = static_cast<std::uint8_t>(p.sl << 1);
+    av.rlid = p.udp_sport;
+    std::copy(p.dmac.begin(), p.dmac.end(), av.rmac);
+    av.tclass = p.tclass;
+    av.hop_limit = p.hop_limit;
+    av.grh_gid_fl = prm::AvSeg::kGrh | static_cast<std::uint32_t>(p.sgid_index) << 20 | p.flow_label;
+    std::copy(p.dgid.begin(), p.dgid.end(), av.rgid);
+  } else if (a.grh) {
+    av.grh_gid_fl = prm::AvSeg::kGrh | a.sgid_index << 20 | a.flow_label;
+    av.hop_limit = a.hop_limit;
+    av.tclass = a.tclass;
+    std::copy(a.dgid.begin(), a.dgid.end(), av.rgid);
+  }
+  return av;
+}
+
 std::uint16_t Qp::post(const SendWr& wr, bool ring) {
   std::vector<std::uint8_t>& w = wqe_;
   w.clear();
@@ -289,31 +317,8 @@ std::uint16_t Qp::post(const SendWr& wr, bool ring) {
   ctrl->imm = wr.imm;
   if (options_.type == QpType::kUd || options_.type == QpType::kQp1 || options_.type == QpType::kQp0 ||
       options_.type == QpType::kDci) {
-    auto* av = append<prm::AvSeg>(w);
-    std::memset(static_cast<void*>(av), 0, sizeof *av);
-    av->qkey = wr.av.qkey;
-    if (options_.type == QpType::kDci) {
-      av->qkey = static_cast<std::uint32_t>(wr.av.dc_key >> 32);
-      av->key_low = static_cast<std::uint32_t>(wr.av.dc_key);
-    }
-    av->dqp_dct = wr.av.qpn | prm::AvSeg::kExtended;
-    av->stat_rate_sl = wr.av.sl;
-    av->rlid = wr.av.dlid != 0 ? wr.av.dlid : device_.lid();
-    if (device_.ethernet()) {
-      const RocePath p = resolved(device_, wr.av.roce);
-      av->stat_rate_sl = static_cast<std::uint8_t>(p.sl << 1);
-      av->rlid = p.udp_sport;
-      std::copy(p.dmac.begin(), p.dmac.end(), av->rmac);
-      av->tclass = p.tclass;
-      av->hop_limit = p.hop_limit;
-      av->grh_gid_fl = prm::AvSeg::kGrh | static_cast<std::uint32_t>(p.sgid_index) << 20 | p.flow_label;
-      std::copy(p.dgid.begin(), p.dgid.end(), av->rgid);
-    } else if (wr.av.grh) {
-      av->grh_gid_fl = prm::AvSeg::kGrh | wr.av.sgid_index << 20 | wr.av.flow_label;
-      av->hop_limit = wr.av.hop_limit;
-      av->tclass = wr.av.tclass;
-      std::copy(wr.av.dgid.begin(), wr.av.dgid.end(), av->rgid);
-    }
+    const prm::AvSeg av = av_segment(device_, wr.av, options_.type == QpType::kDci);
+    *append<prm::AvSeg>(w) = av;
   }
   if (options_.type == QpType::kXrc) {
     auto* x = append<prm::XrcSeg>(w);

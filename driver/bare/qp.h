@@ -92,6 +92,9 @@ struct Av {
   RocePath roce;
 };
 
+// As a WQE has it. dc: with its access key.
+prm::AvSeg av_segment(Device& device, const Av& av, bool dc = false);
+
 struct SendWr {
   WqeOp op = WqeOp::kSend;
   std::vector<Sge> sges;

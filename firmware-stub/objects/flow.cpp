@@ -5,6 +5,7 @@
 #include "firmware-stub/handlers.h"
 #include "firmware-stub/objects/flow.h"
 #include "firmware-stub/objects/flow_types.h"
+#include "firmware-stub/objects/qp_context.h"
 #include "model/steer/flow_match.h"
 
 namespace hcasim::fw {
@@ -188,6 +189,10 @@ Syndrome destroy_flow_table(Firmware& fw, Command& cmd) {
   if (table->type == FlowTableType::kFdb) fw.device().eswitch().forget(id);
   if (fw.function().flows().root(table->type, table->vport) == id)
     fw.function().flows().set_root(table->type, 0, table->vport);
+  if (fw.options().offloads_ipoib())
+    fw.function().qps().for_each_qp([id](Qp& qp) {
+      if (qp.frame_table == id) qp.frame_table = 0;
+    });
   fw.function().flows().destroy_table(id);
   fw.objects().flow_tables.destroy(id);
   fw.pages().release(kIcmFlow);
@@ -219,15 +224,32 @@ Syndrome query_flow_table(Firmware& fw, Command& cmd) {
   return Syndrome::kOk;
 }
 
+namespace {
+// IPoIB: where what comes for that UD QP begins.
+Syndrome set_root_of_qp(Firmware& fw, const Command& cmd, std::uint32_t qpn, std::uint32_t table) {
+  if (cmd.op_mod != kConnectRoot && cmd.op_mod != kDisconnectRoot) return Syndrome::kOpMod;
+  Qp* qp = frame_carrier(fw.function().qps(), qpn);
+  if (qp == nullptr) return Syndrome::kQpNumber;
+  const bool connects = cmd.op_mod == kConnectRoot;
+  if (connects && fw.function().flows().find_table(table) == nullptr) return Syndrome::kFlowTableNumber;
+  qp->frame_table = connects ? table : 0;
+  return Syndrome::kOk;
+}
+}  // namespace
+
 Syndrome set_flow_table_root(Firmware& fw, Command& cmd) {
   using in = prm::set_flow_table_root_in;
   const Syndrome s = check_flow_target<in>(fw, cmd);
   if (s != Syndrome::kOk) return s;
   const std::uint32_t type = cmd.get<in::table_type>();
   if (flow_type(fw.options(), type) == nullptr) return Syndrome::kFlowTableType;
-  if (cmd.get<in::underlay_qpn>() != 0 || cmd.get<in::table_of_other_vport>() != 0)
-    return Syndrome::kFlowFeature;
+  if (cmd.get<in::table_of_other_vport>() != 0) return Syndrome::kFlowFeature;
   const std::uint32_t id = cmd.get<in::table_id>();
+  // On InfiniBand each QP has its own, and there is no other.
+  const std::uint32_t underlay = cmd.get<in::underlay_qpn>();
+  const bool ipoib = fw.caps().get<prm::cmd_hca_cap::ipoib_enhanced_offloads>() != 0;
+  if (ipoib != (underlay != 0)) return Syndrome::kFlowFeature;
+  if (ipoib) return set_root_of_qp(fw, cmd, underlay, id);
   ESwitch& eswitch = fw.device().eswitch();
   const bool fdb = static_cast<FlowTableType>(type) == FlowTableType::kFdb;
   if (cmd.get<in::table_eswitch_owner_vhca_id_valid>() != 0 &&

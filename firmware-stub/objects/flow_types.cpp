@@ -55,6 +55,9 @@ constexpr FlowTypeCaps kPlainTypes[] = {
     {FlowTableType::kSnifferTx, kPlain, kTable | kTir, 0, false},
 };
 
+// On InfiniBand: of IPoIB's datagrams.
+constexpr FlowTypeCaps kDatagrams{FlowTableType::kNicRx, kPlain, kTable | kTir, 0, false};
+
 // Of the function that manages an E-Switch; without has.flow_rewrite tags are given to vports, not by ACLs.
 constexpr std::uint32_t kVport = 1u << FlowDestination::kVport,
                         kVports = kVport | 1u << FlowDestination::kUplink;
@@ -86,6 +89,8 @@ const FlowTypeCaps* find(const FlowTypeCaps (&types)[N], std::uint32_t table_typ
 }  // namespace
 
 const FlowTypeCaps* flow_type(const Options& options, std::uint32_t table_type) {
+  if (options.link != Link::kEthernet)
+    return options.ipoib && static_cast<FlowTableType>(table_type) == kDatagrams.type ? &kDatagrams : nullptr;
   const bool rewrites = options.generation->has.flow_rewrite;
   const FlowTypeCaps* type = rewrites ? find(kTypes, table_type) : find(kPlainTypes, table_type);
   if (options.encrypts())

@@ -19,6 +19,7 @@ using C = In::qpc;
 
 enum : std::uint32_t { kRqOwn = 0, kRqSrq = 1, kRqNone = 3 };  // qpc.rq_type
 constexpr std::uint32_t kOffloadRendezvous = 1;                // qpc.offload_type
+constexpr std::uint32_t kStatelessEnhanced = 2;                // qpc.ulp_stateless_offload_mode
 constexpr unsigned kWqebb = 64;                                // bytes
 constexpr std::uint64_t kMinRq = 64;                           // bytes: an RQ is a whole number of these
 
@@ -47,9 +48,15 @@ bool type_offered(const Caps& caps, const Command& cmd, std::uint32_t st) {
 bool wants_feature(const Command& cmd) {
   return cmd.get<C::wq_signature>() != 0 || cmd.get<C::cd_master>() != 0 ||
          cmd.get<C::cd_slave_send>() != 0 || cmd.get<C::cd_slave_receive>() != 0 ||
-         cmd.get<C::ulp_stateless_offload_mode>() != 0 || cmd.get<C::offload_type>() > kOffloadRendezvous ||
-         cmd.get<C::isolate_vl_tc>() != 0 || cmd.get<C::req_e2e_credit_mode>() != 0 ||
-         cmd.get<C::end_padding_mode>() != 0;
+         cmd.get<C::offload_type>() > kOffloadRendezvous || cmd.get<C::isolate_vl_tc>() != 0 ||
+         cmd.get<C::req_e2e_credit_mode>() != 0 || cmd.get<C::end_padding_mode>() != 0;
+}
+
+// IPoIB's enhanced offloads: the kernel's UD QP, in whose name queues of frames send, and which has none.
+bool stateless_mode_offered(const Caps& caps, const Command& cmd, QpType type) {
+  const std::uint32_t mode = cmd.get<C::ulp_stateless_offload_mode>();
+  return mode == 0 || (mode == kStatelessEnhanced && type == QpType::kUd && cmd.uid == 0 &&
+                       caps.get<prm::cmd_hca_cap::ipoib_enhanced_offloads>() != 0);
 }
 
 // Streams are a DCI's.
@@ -111,7 +118,7 @@ struct Request {
 
   QpType type = QpType::kRc;
   Geometry g;
-  bool rendezvous = false;
+  bool rendezvous = false, carries_frames = false;
   PlainObject* pd = nullptr;
   PlainObject* xrcd = nullptr;
   CqObject* scq = nullptr;
@@ -128,10 +135,12 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
   if (!type_offered(caps, cmd, st)) return Syndrome::kQpType;
   type = static_cast<QpType>(st);
   if (wants_feature(cmd) || !source_qp_offered(cmd, type, cmd.get<C::deth_sqpn>()) ||
-      !scatter_offered(caps, cmd) || !streams_offered(caps, cmd, dci()) ||
-      !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()) ||
+      !stateless_mode_offered(caps, cmd, type) || !scatter_offered(caps, cmd) ||
+      !streams_offered(caps, cmd, dci()) || !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()) ||
       !free_running(static_cast<std::uint32_t>(cmd.get<C::ts_format>())))
     return Syndrome::kQpFeature;
+  carries_frames = cmd.get<C::ulp_stateless_offload_mode>() == kStatelessEnhanced;
+  if (carries_frames) return Syndrome::kOk;
   const Syndrome s = read_geometry(caps, cmd, g);
   if (s != Syndrome::kOk) return s;
   if ((xrc() || dci()) && g.has_rq) return Syndrome::kQpRqType;
@@ -141,6 +150,7 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
 
 Syndrome Request::find_objects(Firmware& fw, const Command& cmd) {
   Objects& o = fw.objects();
+  if (carries_frames) return Syndrome::kOk;
   // A UMR QP needs none yet: drivers name one in RST2INIT.
   pd = o.pds.find(cmd.get<C::pd>());
   if (pd == nullptr && !(type == QpType::kRegUmr && cmd.get<C::pd>() == 0)) return Syndrome::kQpPd;
@@ -166,6 +176,7 @@ Syndrome Request::find_objects(Firmware& fw, const Command& cmd) {
 }
 
 Syndrome Request::read_memory(Firmware& fw, const Command& cmd) {
+  if (carries_frames) return Syndrome::kOk;
   dbr = cmd.get<C::dbr_addr>();
   if (cmd.get<C::dbr_umem_valid>() != 0) {
     umems.doorbell = cmd.get<prm::umem_ref::qpc_dbr_id<C>>();
@@ -205,6 +216,7 @@ void Request::fill(const Command& cmd, Qp& qp) {
   qp.reserved_lkey = cmd.uid == 0 && cmd.get<C::rlky>() != 0;
   qp.fast_registers = cmd.uid == 0 && cmd.get<C::fre>() != 0;
   qp.rendezvous = rendezvous;
+  qp.carries_frames = carries_frames;
   qp.sends_as_qp1 = cmd.get<C::deth_sqpn>() != 0;
   qp.log_dci_errored = static_cast<std::uint8_t>(cmd.get<C::log_num_dci_errored_streams>());
   qp.affinity.port = static_cast<std::uint8_t>(cmd.get<C::lag_tx_port_affinity>());

@@ -36,6 +36,12 @@ enum : std::uint32_t {
   kOptCounterSet = 1u << 25,
 };
 
+// IPoIB: the UD QP whose datagrams are frames, null: there is none of that number.
+inline Qp* frame_carrier(QpTable& qps, std::uint32_t qpn) {
+  Qp* qp = qps.find(qpn);
+  return qp != nullptr && qp->carries_frames ? qp : nullptr;
+}
+
 inline bool is_special(QpType t) { return t == QpType::kQp0 || t == QpType::kQp1; }
 inline bool is_datagram(QpType t) { return t == QpType::kUd || is_special(t); }
 // qpc.deth_sqpn: the source QP that datagrams name. QP1 alone, of a queue that the kernel has for GSI's MADs

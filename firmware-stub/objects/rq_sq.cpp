@@ -383,8 +383,9 @@ Syndrome create_sq(Firmware& fw, Command& cmd) {
     sq->transport_domain = t->transport_domain;
     sq->affinity = t->affinity;
     sq->prio = t->priority();
+    sq->underlay = t->underlay;
   }
-  sq->tls = fw.options().encrypts();
+  sq->tls = fw.options().encrypts() && sq->underlay == 0;
   sq->flush_in_error = cmd.get<c::flush_in_error_en>() != 0;
   sq->gives_headers = cmd.get<c::allow_swp>() != 0;
   sq->qos.pace = static_cast<std::uint16_t>(cmd.get<c::packet_pacing_rate_limit_index>());

@@ -7,6 +7,7 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
+#include "firmware-stub/objects/qp_context.h"
 #include "prm/tir.h"
 
 namespace hcasim::fw {
@@ -109,8 +110,12 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   using c = prm::create_tis_in::ctx;
   Objects& o = fw.objects();
   const bool tls = cmd.get<c::tls_en>() != 0;
-  if ((tls && fw.caps().get<prm::cmd_hca_cap::tls_tx>() == 0) || cmd.get<c::underlay_qpn>() != 0)
-    return Syndrome::kTirFeature;
+  if (tls && fw.caps().get<prm::cmd_hca_cap::tls_tx>() == 0) return Syndrome::kTirFeature;
+  // On InfiniBand all that is sent is datagrams, on Ethernet nothing.
+  const std::uint32_t underlay = cmd.get<c::underlay_qpn>();
+  const bool ipoib = fw.caps().get<prm::cmd_hca_cap::ipoib_enhanced_offloads>() != 0;
+  if (ipoib != (underlay != 0) || (ipoib && tls)) return Syndrome::kTirFeature;
+  if (ipoib && frame_carrier(fw.function().qps(), underlay) == nullptr) return Syndrome::kQpNumber;
   if (tls && o.pds.find(cmd.get<c::pd>()) == nullptr) return Syndrome::kPdNumber;
   PortAffinity affinity;
   if (!read_affinity(fw, cmd.get<c::lag_tx_port_affinity>(), affinity)) return Syndrome::kTirFeature;
@@ -131,6 +136,7 @@ Syndrome create_tis(Firmware& fw, Command& cmd) {
   tis.transport_domain = tdn;
   tis.pd = cmd.get<c::pd>();
   tis.affinity = affinity;
+  tis.underlay = underlay;
   if (tls) {
     tis.tls.emplace();
     object->pd = Ref(o.pds.find(tis.pd));

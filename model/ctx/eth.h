@@ -193,12 +193,14 @@ struct Tis {
   std::uint32_t transport_domain = 0, pd = 0;
   PortAffinity affinity;
   std::optional<TlsTx> tls;
+  std::uint32_t underlay = 0;  // IPoIB: the UD QP in whose name what is sent leaves (underlay_qpn); 0: none
 
   std::uint8_t priority() const { return static_cast<std::uint8_t>(prio >> 1 & 7); }
 
   template <class Archive>
   void list_state(Archive& a) {
     HCASIM_FIELDS(a, tisn, prio, transport_domain, pd, affinity, tls);
+    HCASIM_FIELDS_SINCE(22, a, underlay);
   }
 };
 

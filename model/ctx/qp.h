@@ -208,6 +208,13 @@ struct Qp {
   // whose lists hold bus addresses. States before version 20 do not say.
   bool fast_registers = true;
   bool sends_as_qp1 = false;  // UD: its datagrams name QP1 as their source (deth_sqpn)
+  // IPoIB's enhanced offloads. An SQ: the UD QP in whose name its frames leave as datagrams
+  // (tisc.underlay_qpn); 0: they leave as frames.
+  std::uint32_t underlay = 0;
+  // The UD QP itself (qpc.ulp_stateless_offload_mode 2): it has no queues, what it receives goes by way of
+  // flow tables, from this one on (set_flow_table_root_in.underlay_qpn), to receive queues of frames.
+  bool carries_frames = false;
+  std::uint32_t frame_table = 0;
 
   std::uint8_t log_dci_errored = 0;  // DCI: with how many failed streams it fails itself, log2
   // DC target: what a DCT has itself ...
@@ -251,6 +258,7 @@ struct Qp {
                   dc_key_armed, dctn, dc_session, dc_first_psn, dc_closed, dc_last_used, req, resp, cc, qos);
     HCASIM_FIELDS_SINCE(20, a, fast_registers);
     HCASIM_FIELDS_SINCE(21, a, sends_as_qp1);
+    HCASIM_FIELDS_SINCE(22, a, underlay, carries_frames, frame_table);
     if constexpr (Archive::kLoads) {
       if (a.version() < 21) reserved_lkey = false;  // it meant nothing, and was whoever's
       a.check(mtu >= 256 && mtu <= kMaxPayload && (mtu & (mtu - 1)) == 0, "there is no such path MTU");

@@ -8,12 +8,15 @@
 #include "model/crypto/engine.h"
 #include "model/ctx/eth.h"
 #include "model/ctx/q_counters.h"
+#include "model/ctx/qp.h"
 #include "model/eth/checksum.h"
+#include "model/eth/ipoib.h"
 #include "model/lag/lag.h"
 #include "model/pcie/dma.h"
 #include "model/port/codec.h"
 #include "model/port/port.h"
 #include "model/profile.h"
+#include "model/resp/datagram_flags.h"
 #include "model/rules.h"
 #include "model/state/state.h"
 #include "model/steer/flow.h"
@@ -100,7 +103,43 @@ void EthRx::receive(Time t, FunctionId f, PacketRef& packet) {
   deliver(t, f, verdict);
 }
 
-void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict) {
+void EthRx::receive_datagram(Time t, const Qp& qp, const PacketRef& packet) {
+  const Profile::Engine& e = blocks_.profile.engine;
+  const Packet& p = *packet;
+  rx_free_ = std::max(rx_free_, t) + e.rx_packet;
+  t = rx_free_ + e.rx_pipeline;
+  if (p.qkey != qp.qkey) return blocks_.port.drop(t, p, DropReason::kQkey);
+  FrameCounters& counters = blocks_.eth[qp.function].counters;
+  if (p.payload_len < kIpoibHeader || p.payload_len > kMaxFrame - kIpoibShift)
+    return drop(t, p, counters.too_long, DropReason::kMalformed);
+  PacketRef frame = PacketPool::make();
+  frame->kind = PacketKind::kEthernet;
+  frame->function = qp.function;
+  frame->trace_qpn = p.trace_qpn;
+  frame->wqe_serial = p.wqe_serial;
+  std::memcpy(frame->frame() + kIpoibShift, p.data(), p.payload_len);
+  Datagram datagram{PacketPool::make(), qp.qpn, &p};
+  if (p.has_grh)
+    network_header(p, datagram.head->data());
+  else
+    std::memset(datagram.head->data(), 0, kGrhArea);
+  std::memcpy(datagram.head->data() + kGrhArea, p.data(), kIpoibHeader);
+  datagram.head->payload_len = kGrhArea + kIpoibHeader;
+  frame_of_ipoib(frame->frame());
+  frame->frame_len = static_cast<std::uint16_t>(kIpoibShift + p.payload_len);
+
+  FlowSteering& flows = blocks_.flows[qp.function];
+  SteeredFrame steered = flows.frame(std::move(frame));
+  steered.datagram_qpn = qp.qpn;
+  FlowVerdict& verdict = flows.run_from(t, FlowTableType::kNicRx, qp.frame_table, std::move(steered));
+  if (verdict.deliveries.empty()) {
+    if (verdict.dropped_by_rule) return drop(t, p, counters.dropped, DropReason::kRule);
+    return drop(t, p, counters.no_rule, DropReason::kNoAddress);
+  }
+  deliver(t, qp.function, verdict, &datagram);
+}
+
+void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict, const Datagram* datagram) {
   // The match engine may be asked again before all are delivered.
   std::vector<FlowDelivery> list;
   list.swap(deliveries_);
@@ -114,6 +153,7 @@ void EthRx::deliver(Time t, FunctionId f, FlowVerdict& verdict) {
     if (!last || last->version != d.frame.version) a = {};
     a.packet = &d.frame.packet;
     a.headers = &d.frame.headers;
+    a.datagram = datagram;
     a.flow_tag = d.frame.flow_tag;
     a.metadata = d.frame.regs.b;
     last = &d.frame;
@@ -143,7 +183,7 @@ void EthRx::deliver(Time t, FunctionId f, Tir& tir, Arrival& a) {
   if (p.looped && p.transport_domain == tir.transport_domain &&
       !(tir.self_lb_allow & (p.frame()[0] & 1 ? kLbMulticast : kLbUnicast)))
     return drop(t, p, blocks_.eth[f].counters.self_loopback, DropReason::kLoopback);
-  if (!tir.tls || !a.headers->outer.tcp) return to_queue(t, f, tir, a);
+  if (!tir.tls || a.datagram || !a.headers->outer.tcp) return to_queue(t, f, tir, a);
   Arrival clear = a;
   const PacketRef packet = decrypt(t, f, tir, clear);
   if (packet) clear.packet = &packet;
@@ -191,7 +231,7 @@ void EthRx::to_queue(Time t, FunctionId f, const Tir& tir, Arrival& a) {
 
 // What the FCS of a message were, nobody knows.
 bool EthRx::offer_to_lro(Time t, const Tir& tir, const Rq& rq, Arrival& a) {
-  if (sniffing_ || rq.scatter_fcs || !a.headers->outer.tcp) return false;
+  if (sniffing_ || a.datagram || rq.scatter_fcs || !a.headers->outer.tcp) return false;
   sum_up(a);
   constexpr std::uint8_t kGood = Cqe::kL3Ok | Cqe::kL4Ok;
   return lro_.take(t,
@@ -200,8 +240,8 @@ bool EthRx::offer_to_lro(Time t, const Tir& tir, const Rq& rq, Arrival& a) {
 
 void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
   const Packet& p = **a.packet;
-  const bool strip = strips(rq, *a.headers);
-  const std::uint32_t len = p.frame_len - (strip ? kVlanTag : 0) + (rq.scatter_fcs ? kFcs : 0);
+  const bool strip = !a.datagram && strips(rq, *a.headers);
+  const std::uint32_t len = length_in(rq, a);
   Claim room;
   const Take taken = claim(t, rq, len, room);
   if (taken == Take::kEmpty) {
@@ -211,7 +251,7 @@ void EthRx::take_frame(Time t, Rq& rq, Arrival& a) {
   if (taken == Take::kBroken) return rq_failed(t, rq);
   trace_taken(t, rq, p);
   MoveResult m = scatter(t, rq, rq.wqe.sges, room.offset, a, strip, p.frame_len);
-  if (m.ok() && rq.scatter_fcs) m = scatter_fcs(t, rq, room.offset + len - kFcs, a, room.f);
+  if (m.ok() && rq.scatter_fcs && !a.datagram) m = scatter_fcs(t, rq, room.offset + len - kFcs, a, room.f);
   if (!m.ok()) return refused(t, rq, m, room.offset + len);
   trace_landed(m.at, rq, p, len);
   used(rq, room);
@@ -272,11 +312,25 @@ bool EthRx::strips(const Rq& rq, const FrameHeaders& h) {
   return !rq.keep_vlan && h.tags != 0 && h.tpid[0] == kTpidCvlan;
 }
 
+std::uint32_t EthRx::length_in(const Rq& rq, const Arrival& a) {
+  const std::uint32_t len = (*a.packet)->frame_len;
+  if (a.datagram) return len - kEthHeader + a.datagram->head->payload_len;
+  return len - (strips(rq, *a.headers) ? kVlanTag : 0) + (rq.scatter_fcs ? kFcs : 0);
+}
+
 KeyUser EthRx::key_user(const Rq& rq) { return {rq.wqe.pd, rq.rqn, rq.function, rq.reserved_lkey}; }
 
 MoveResult EthRx::scatter(Time t, Rq& rq, const std::vector<Sge>& to, std::uint64_t offset, const Arrival& a,
                           bool strip, std::uint32_t len) {
   const WriteOwner owner{WriteOwner::kRq, rq.function, rq.rqn};
+  if (a.datagram) {
+    const PacketRef& head = a.datagram->head;
+    const std::uint32_t n = head->payload_len;
+    const MoveResult m = mover_.scatter(t, owner, key_user(rq), to, offset, head, 0, n, true);
+    if (!m.ok() || len == kEthHeader) return m;
+    return mover_.scatter(t, owner, key_user(rq), to, offset + n, *a.packet, kEthHeader, len - kEthHeader,
+                          true);
+  }
   if (!strip) return mover_.scatter(t, owner, key_user(rq), to, offset, *a.packet, 0, len, true);
   const MoveResult m = mover_.scatter(t, owner, key_user(rq), to, offset, *a.packet, 0, kMacs, true);
   if (!m.ok()) return m;
@@ -348,6 +402,14 @@ void EthRx::complete(Time t, Rq& rq, const Arrival& a, Completion& c, FrameCompl
     f.vlan = a.headers->tci[0];
   }
   f.header_type = static_cast<std::uint8_t>(type);
+  if (a.datagram) {
+    const Packet& p = *a.datagram->packet;
+    f.flow_tag = a.datagram->qpn;
+    c.slid = p.slid;
+    c.flags_rqpn = (p.src_qpn & 0xffffff) | header_flags(p);
+    c.ml_path = static_cast<std::uint8_t>(p.dlid & 0x7f);
+    c.solicited = p.solicited;
+  }
   c.opcode = static_cast<std::uint8_t>(CqeOp::kRespSend);
   c.frame = &f;
   c.trace_qpn = (*a.packet)->trace_qpn;

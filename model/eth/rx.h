@@ -35,6 +35,7 @@ class Lag;
 class QCounters;
 class QpTable;
 struct Profile;
+struct Qp;
 
 class EthRx : public sc_core::sc_module {
  public:
@@ -61,8 +62,10 @@ class EthRx : public sc_core::sc_module {
   void receive(Time t, FunctionId f, PacketRef& packet);
   // A packet passes the port: the function's sniffer table of that direction, if there is one, gets a copy.
   void sniff(Time t, FunctionId f, FlowTableType type, const Packet& packet);
+  // IPoIB's enhanced offloads: a datagram for that UD QP (Qp::carries_frames).
+  void receive_datagram(Time t, const Qp& qp, const PacketRef& packet);
   // What the tables give to TIRs; takes the deliveries out of the verdict.
-  void deliver(Time t, FunctionId f, FlowVerdict& verdict);
+  void deliver(Time t, FunctionId f, FlowVerdict& verdict) { deliver(t, f, verdict, nullptr); }
   // Firmware changed the RQ's state. To kErr: flushes what is posted; to kRst: forgets the run-time state.
   void rq_changed(Time t, Rq& rq, RqState old);
   // The RQ cannot go on (its ring or doorbell record, a write that the host refused): to kErr, flush, event.
@@ -85,10 +88,18 @@ class EthRx : public sc_core::sc_module {
   }
 
  private:
+  // What lies in the buffer, in the place of the frame's MACs and ethertype, of a frame that was a datagram,
+  // and what its CQE says of it.
+  struct Datagram {
+    PacketRef head;  // network header and encapsulation
+    std::uint32_t qpn = 0;
+    const Packet* packet = nullptr;
+  };
   // A frame on its way into RQs.
   struct Arrival {
     const PacketRef* packet = nullptr;
     const FrameHeaders* headers = nullptr;
+    const Datagram* datagram = nullptr;  // null: it was none
     std::uint32_t flow_tag = 0, metadata = 0;
     RssHash hash;
     std::uint8_t segments = 0;  // of LRO, if it has passed that
@@ -108,6 +119,7 @@ class EthRx : public sc_core::sc_module {
   };
 
   // rx.cpp
+  void deliver(Time t, FunctionId f, FlowVerdict& verdict, const Datagram* datagram);
   void deliver(Time t, FunctionId f, Tir& tir, Arrival& a);
   void to_queue(Time t, FunctionId f, const Tir& tir, Arrival& a);
   // The frame of `a` if its TIR has TLS; null: it stays as it came.
@@ -124,6 +136,8 @@ class EthRx : public sc_core::sc_module {
   void sum_up(Arrival& a) const;
   void drop(Time t, const Packet& packet, std::uint64_t& counter, DropReason reason);
   static bool strips(const Rq& rq, const FrameHeaders& h);
+  // Bytes that it takes in a buffer.
+  static std::uint32_t length_in(const Rq& rq, const Arrival& a);
   // Who asks for the memory of the queue's WQE.
   static KeyUser key_user(const Rq& rq);
   // Writes the frame's first `len` bytes at `offset` of the list, without its VLAN tag if strip.

@@ -7,6 +7,7 @@
 #include "model/eth/checksum.h"
 #include "model/eth/given_headers.h"
 #include "model/eth/headers.h"
+#include "model/eth/ipoib.h"
 #include "model/eth/segment.h"
 #include "model/port/port.h"
 #include "model/profile.h"
@@ -104,12 +105,14 @@ MoveResult Requester::gather_pieces(Time t, const Qp& qp, const SendWqe& wqe, st
 Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet& packet) {
   const Recipe r = recipe(wqe);
   const bool tagged = (wqe.eth.inline_hdr_sz & EthSeg::kInsertVlan) != 0;
-  const std::uint32_t room = tagged ? kMaxFrame - kVlanTag : kMaxFrame;
+  const bool ipoib = qp.underlay != 0;
+  const std::uint32_t shift = ipoib ? kIpoibShift : tagged ? kVlanTag : 0;
+  const std::uint32_t room = ipoib ? blocks_.profile.port.max_mtu : kMaxFrame - shift;
   if (r.head_len > room || r.len > room - r.head_len || wqe.trailer.size() > room - r.head_len - r.len ||
-      r.head_len + r.len < kMinFrame)
+      r.head_len + r.len < (ipoib ? kIpoibHeader : kMinFrame))
     return refuse(wqe, CqeSyndrome::kLocalLength, static_cast<std::uint8_t>(WqeFault::kLength));
   std::uint8_t* frame = packet.frame();
-  std::uint8_t* start = frame + (tagged ? kVlanTag : 0);
+  std::uint8_t* start = frame + shift;
   if (r.head_len) std::memcpy(start, r.head, r.head_len);
   if (r.len) {
     ready += blocks_.profile.engine.gather;
@@ -127,7 +130,10 @@ Requester::Step Requester::load_frame(Time& ready, Qp& qp, SendWqe& wqe, Packet&
     ready = m.at;
   }
   std::uint32_t len = r.head_len + r.len;
-  if (tagged) {
+  if (ipoib) {
+    frame_of_ipoib(frame);
+    len += shift;
+  } else if (tagged) {
     std::memmove(frame, start, kMacs);
     const prm::be16 tpid = wqe.eth.inline_hdr_sz & EthSeg::kInsertSvlan ? kTpidSvlan : kTpidCvlan;
     std::memcpy(frame + kMacs, &tpid, sizeof tpid);
@@ -162,7 +168,9 @@ WqeFault Requester::finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::u
     if (!l4.tcp && !l4.udp) return WqeFault::kHeaders;
     // Each segment begins with what the WQE has inline: where that ends too early, only the first would have
     // all its headers.
-    if ((l4.tcp ? tcp_payload(frame, l4) : l4.l4 + kUdpHeader) > wqe.header_len) return WqeFault::kHeaders;
+    const std::uint32_t ahead = qp.underlay != 0 ? kIpoibShift : 0;
+    if ((l4.tcp ? tcp_payload(frame, l4) : l4.l4 + kUdpHeader) > ahead + wqe.header_len)
+      return WqeFault::kHeaders;
     make_segment(frame, h, {wqe.sent, wqe.sent + 1 == wqe.packets, offset});
   }
   if (tisn != 0) {
@@ -193,6 +201,9 @@ void Requester::emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet)
     }
     transmit(t, qp, std::move(p));
   };
+  // A queue without a TIS, on InfiniBand.
+  if (blocks_.port.link() != LinkType::kEthernet)
+    return blocks_.port.drop(t, *packet, DropReason::kNoAddress);
   FlowSteering& flows = blocks_.flows[qp.function];
   if (!flows.active(FlowTableType::kNicTx)) return out(t, std::move(packet));
   SteeredFrame frame = flows.frame(packet);
@@ -233,7 +244,10 @@ Requester::Step Requester::send_frame(Pace& pace, Qp& qp, SendWqe& wqe) {
     }
     if (load_frame(ready, qp, wqe, *p) == Step::kFailed) return Step::kFailed;
     const Time leaves = ready + e.tx_pipeline;
-    emit_frame(leaves, qp, wqe, std::move(p));
+    if (qp.underlay != 0)
+      emit_datagram(leaves, qp, wqe, p);
+    else
+      emit_frame(leaves, qp, wqe, std::move(p));
   }
   s.last_ready = std::max(s.last_ready, ready);
   ++wqe.sent;

@@ -421,38 +421,32 @@ Requester::Step Requester::send_request(Pace& pace, Qp& qp, SendWqe& wqe) {
   return Step::kSent;
 }
 
-namespace {
-
-// What is wrong with a datagram's address, whatever the tables hold now. Its reserved bytes are ignored: UCX
-// leaves in them what the ring held before.
-Rule av_rule(const prm::AvSeg& av, const Port& port, const Vport& vport) {
-  if (port.link() == LinkType::kEthernet
-          ? !av.extended()
-          : av.extended() && av.has_grh() && av.sgid_index() >= vport.gids.size())
-    return Rule::kAvSource;
-  return Rule::kCount;
+// Whatever the tables hold now. The address' reserved bytes are ignored: UCX leaves in them what the ring
+// held before.
+void Requester::check_address(Time t, const Qp& qp, const prm::AvSeg& av) const {
+  const bool has_source =
+      blocks_.port.link() == LinkType::kEthernet
+          ? av.extended()
+          : !av.extended() || !av.has_grh() || av.sgid_index() < blocks_.vports[qp.function].gids.size();
+  if (!has_source)
+    blocks_.tracer.broke(Rule::kAvSource, t, RuleObject::kQp, qp.subject(), &av,
+                         av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
 }
-
-}  // namespace
 
 Requester::Step Requester::send_datagram(Pace& pace, Qp& qp, SendWqe& wqe) {
   RequesterState& s = qp.req;
   const Profile::Engine& e = blocks_.profile.engine;
   PacketRef p = make_packet(qp, wqe);
   const prm::AvSeg& av = wqe.av;
-  const Vport& vport = blocks_.vports[qp.function];
-  fill_av(*p, av, qp, blocks_.port, vport);
-  if (const Rule rule = av_rule(av, blocks_.port, vport); rule != Rule::kCount)
-    blocks_.tracer.broke(rule, pace.engine, RuleObject::kQp, qp.subject(), &av,
-                         av.extended() ? sizeof av : prm::AvSeg::kShortBytes);
+  fill_av(*p, av, qp, blocks_.port, blocks_.vports[qp.function]);
+  check_address(pace.engine, qp, av);
   p->dest_qpn = av.dqpn();
   p->psn = wqe.first_psn;
   const bool with_imm = wqe.opcode == WqeOp::kSendImm;
   p->opcode = static_cast<std::uint8_t>(with_imm ? BthOp::kSendOnlyImm : BthOp::kSendOnly) | prm::bth::kUd;
   p->imm = wqe.imm;
   p->solicited = wqe.solicited;
-  // IBTA 10.2.5: a Q_Key with its high bit set means the QP's own.
-  p->qkey = av.qkey & 0x80000000u ? qp.qkey : static_cast<std::uint32_t>(av.qkey);
+  p->qkey = datagram_qkey(av, qp);
   p->src_qpn = qp.type == QpType::kQp1 || qp.sends_as_qp1 ? 1 : qp.type == QpType::kQp0 ? 0 : qp.qpn;
   p->payload_len = static_cast<std::uint32_t>(wqe.length);
   ++pace.packets;

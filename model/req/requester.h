@@ -205,6 +205,12 @@ class Requester final : public sc_core::sc_module,
                     Time& ready);
   PacketRef make_packet(const Qp& qp, const SendWqe& wqe) const;
   void emit_frame(Time t, Qp& qp, const SendWqe& wqe, PacketRef packet);
+  // Says what is wrong with a datagram's address.
+  void check_address(Time t, const Qp& qp, const prm::AvSeg& av) const;
+  // IBTA 10.2.5: a Q_Key with its high bit set means the QP's own.
+  static std::uint32_t datagram_qkey(const prm::AvSeg& av, const Qp& qp) {
+    return av.qkey & 0x80000000u ? qp.qkey : static_cast<std::uint32_t>(av.qkey);
+  }
   void transmit(Time ready, Qp& qp, PacketRef&& packet);
   bool wants_ack(Qp& qp, std::size_t index);
   bool fenced(const Qp& qp, const SendWqe& wqe) const;
@@ -224,6 +230,9 @@ class Requester final : public sc_core::sc_module,
                            std::uint8_t* dst);
   WqeFault finish_frame(Time& ready, Qp& qp, const SendWqe& wqe, std::uint8_t* frame, std::uint32_t& len,
                         std::uint32_t offset);
+
+  // ipoib.cpp
+  void emit_datagram(Time t, Qp& qp, const SendWqe& wqe, const PacketRef& packet);
 
   // tls.cpp: parameters of TLS, and data that it is to have seen
   static bool is_tls(const Qp& qp, const SendWqe& wqe);

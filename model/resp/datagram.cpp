@@ -8,6 +8,7 @@
 #include "model/port/codec.h"
 #include "model/port/port.h"
 #include "model/port/traits.h"
+#include "model/resp/datagram_flags.h"
 #include "model/resp/responder.h"
 #include "traces/tracer.h"
 
@@ -20,19 +21,6 @@ using traces::Point;
 namespace {
 
 constexpr std::uint32_t kGsiQkey = 0x80010000;  // IBTA 10.2.5: well-known Q_Key of QP1
-constexpr std::uint32_t kCqeGrh = 1u << 28;     // Cqe::flags_rqpn, GRH present
-
-// RoCE: what kind of network header lies in the buffer (kernel mlx5 device.h, CQE L3 header type).
-constexpr std::uint32_t kCqeRoceGrh = 0, kCqeRoceIpv6 = 1, kCqeRoceIpv4 = 2;
-
-std::uint32_t header_flags(const Packet& p) {
-  if (p.kind == PacketKind::kIb)
-    return static_cast<std::uint32_t>(p.sl & 0xf) << 24 | (p.has_grh ? kCqeGrh : 0);
-  const std::uint32_t type = p.kind == PacketKind::kRoceV1 ? kCqeRoceGrh
-                             : p.ipv4                      ? kCqeRoceIpv4
-                                                           : kCqeRoceIpv6;
-  return type << 24 | kCqeGrh;
-}
 
 }  // namespace
 

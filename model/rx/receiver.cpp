@@ -226,6 +226,10 @@ void Receiver::deliver_multicast(Time t, FunctionId f, FunctionId sender, const 
 void Receiver::deliver(Time t, TransportVerdict verdict, PacketRef& packet) {
   switch (verdict.to) {
     case TransportVerdict::To::kRequest:
+      if (__builtin_expect(verdict.qp->carries_frames, 0)) {
+        blocks_.eth_rx.receive_datagram(t, *verdict.qp, packet);
+        break;
+      }
       blocks_.cc.received(t, *verdict.qp, *packet);
       blocks_.responder.receive(t, *verdict.qp, packet);
       break;

@@ -43,12 +43,13 @@ struct SteeredFrame {
   const VxlanPorts* vxlan = nullptr;  // what its tunnels are known by
   FrameHeaders headers;               // of the bytes as they are now
   FlowRegisters regs;
-  std::uint32_t flow_tag = 0;     // goes into the CQE
-  std::uint32_t sqn = 0;          // transmit: the queue it came from
-  std::uint16_t source_port = 0;  // E-Switch, and behind it: the vport it came from
-  std::uint16_t source_vhca = 0;  // E-Switch: the function at that vport (vhca_id), 0 for the uplink
-  std::uint16_t owner = 0;        // E-Switch: the number (vhca_id) of its manager
-  bool turned = false;            // E-Switch: by a termination table, and may go back to where it came from
+  std::uint32_t flow_tag = 0;      // goes into the CQE
+  std::uint32_t sqn = 0;           // transmit: the queue it came from
+  std::uint32_t datagram_qpn = 0;  // IPoIB: the QP that it came to
+  std::uint16_t source_port = 0;   // E-Switch, and behind it: the vport it came from
+  std::uint16_t source_vhca = 0;   // E-Switch: the function at that vport (vhca_id), 0 for the uplink
+  std::uint16_t owner = 0;         // E-Switch: the number (vhca_id) of its manager
+  bool turned = false;             // E-Switch: by a termination table, and may go back to where it came from
   FrameTrail trail;
   std::uint8_t ipsec_syndrome = 0;   // EspStatus, of what has been decrypted
   std::uint8_t macsec_syndrome = 0;  // MacsecStatus

@@ -133,6 +133,7 @@ void fill_misc(const SteeredFrame& steered, std::uint8_t* misc) {
     prm::set<Misc::bth_opcode>(misc, frame[h.bth]);
     prm::set<Misc::bth_dst_qp>(misc, prm::load32(frame + h.bth + 4) & 0xffffff);
   }
+  if (steered.datagram_qpn != 0) prm::set<Misc::bth_dst_qp>(misc, steered.datagram_qpn);
   if (h.outer.version && !h.outer.fragment && h.outer.protocol == kProtoEsp && h.outer.l4 + 4 <= h.outer.end)
     prm::set<Misc::outer_esp_spi>(misc, prm::load32(frame + h.outer.l4));
   // ESP in UDP (RFC 3948); four bytes of 0 stand before messages of IKE.

@@ -16,6 +16,8 @@ constexpr std::size_t kInlineInSeg = sizeof prm::EthSeg::inline_start;  // inlin
 // Bytes: twice what cap.max_lso_cap says, as Linux looks at GSO_MAX_SIZE alone.
 constexpr std::uint32_t kMaxLso = 1u << 19;
 constexpr std::size_t kSegStart = offsetof(prm::EthSeg, inline_start);
+// Bytes between the address and the EthSeg of a datagram's WQE. Source: mlx5 ipoib/ipoib.h, mlx5i_tx_wqe.
+constexpr std::size_t kAddressPad = 16;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + prm::kDs - 1) / prm::kDs * prm::kDs; }
 
@@ -35,6 +37,14 @@ bool take_eth(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendW
   w.header_len = static_cast<std::uint32_t>(headers);
   w.length = headers;
   at += size;
+  return true;
+}
+
+// The address of a queue whose frames are datagrams; nothing is put into those but checksums.
+bool take_address(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendWqe& w) {
+  if (w.many_frames() || len - at < sizeof w.av + kAddressPad) return false;
+  std::memcpy(&w.av, bytes + at, sizeof w.av);
+  at += sizeof w.av + kAddressPad;
   return true;
 }
 
@@ -92,7 +102,9 @@ void parse_frame_wqe(const std::uint8_t* bytes, std::size_t len, std::size_t at,
     w.length += seg.byte_count;
     return true;
   };
-  if (!take_eth(bytes, len, at, w) || (many && w.header_len != 0))
+  const bool ipoib = qp.underlay != 0;
+  if ((ipoib && !take_address(bytes, len, at, w)) || !take_eth(bytes, len, at, w) ||
+      (many && w.header_len != 0) || (ipoib && (w.eth.inline_hdr_sz & prm::EthSeg::kInsertVlan) != 0))
     return refuse(w, prm::CqeSyndrome::kLocalQpOp, WqeFault::kSegment);
   trailer = qp.tls && inserts_trailer(w.eth);
   const unsigned of = w.eth.inline_hdr_sz & prm::EthSeg::kTrailerOf;

@@ -14,7 +14,7 @@ Machine& machine() {
     const char* options = std::getenv("HCASIM_TEST_OPTIONS");
     const std::string more = options ? std::string(",") + options : "";
     made->add_hca("link=ib" + more);
-    made->add_hca("link=ib");
+    made->add_hca("link=ib,ipoib_offloads=on");
     made->add_hca("link=eth" + more);
     made->add_hca("link=eth,name=left");
     made->add_hca("link=eth,cable=left");

@@ -17,9 +17,9 @@ namespace hcasim::bare {
 
 // The machine of this process; its HCAs are made, and simulated time started, at the first call: two with the
 // IB link, one with the Ethernet link, each with a cable to itself, then pairs joined by a cable.
-// HCASIM_TEST_OPTIONS are further options of the first.
+// HCASIM_TEST_OPTIONS are further options of the first; the second offloads IPoIB.
 Machine& machine();
-enum : std::size_t { kEthFunction = 2, kEthernetPair = 3, kIbPair = 5 };
+enum : std::size_t { kIpoibFunction = 1, kEthFunction = 2, kEthernetPair = 3, kIbPair = 5 };
 
 // Object counts of hca_stats_json() that are not zero, as text; "" when all are.
 std::string leftover_objects(Function& function);
