@@ -297,7 +297,8 @@ TEST(Generation, EncryptionIsOfferedByBoardsThatMay) {
         EXPECT_EQ(caps.current(static_cast<std::uint16_t>(CapGroup::kPsp)) != nullptr, psp == 1);
         EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_128>(CapGroup::kTls), want);
         EXPECT_EQ(caps.get<tls::tls_1_2_aes_gcm_256>(CapGroup::kTls), want);
-        EXPECT_EQ(caps.get<tls::tls_1_3_aes_gcm_128>(CapGroup::kTls), 0u);
+        EXPECT_EQ(caps.get<tls::tls_1_3_aes_gcm_128>(CapGroup::kTls), want);
+        EXPECT_EQ(caps.get<tls::tls_1_3_aes_gcm_256>(CapGroup::kTls), want);
         EXPECT_EQ(caps.current(static_cast<std::uint16_t>(CapGroup::kTls)) != nullptr, want == 1);
       }
     }
