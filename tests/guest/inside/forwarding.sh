@@ -32,15 +32,19 @@ offload() {
   for dev in "$@"; do ethtool -K "$dev" hw-tc-offload "$how" || fail "hw-tc-offload $how on $dev"; done
 }
 # run NAME [TESTS] -- INTERFACE...: one of them, its lines in /tmp/results.
+declare -A ran=()
 run() {
   local name=$1 tests='' status=0
   shift
   if [[ $1 != -- ]]; then tests=$1 && shift; fi
   shift
   [[ -z $test_argument || ,$test_argument, == *,"$name",* ]] || return 0
+  ran[$name]=yes
   (cd /tmp/forwarding && TESTS=$tests timeout 900 bash "./$name.sh" "$@") >/tmp/out 2>&1 || status=$?
   echo "== $name${tests:+ ($tests)} on $*: status $status" | tee -a /tmp/results
   grep -a -e '^TEST:' -e '^INFO:' -e '^SKIP' -e FAIL -e '^\s' /tmp/out | tee -a /tmp/results
+  # One that leaves early, or prints nothing, may do so with status 0.
+  grep -aqE '^TEST: .*\[ *OK *\]' /tmp/out || echo "FAIL: no test of $name passed" | tee -a /tmp/results
   ((status == 0)) || tail -n 15 /tmp/out
   for dev in "${net[@]}" "${rep[@]}"; do ip link set "$dev" nomaster; ip link set "$dev" up; done
 }
@@ -59,6 +63,8 @@ run tc_flower "match_dst_mac_test match_src_mac_test match_src_ip_test match_pcp
   -- "${net[0]}" "${rep[0]}"
 offload off "${net[@]}" "${rep[@]}"
 
+for name in ${test_argument//,/ }; do [[ -n ${ran[$name]:-} ]] || fail "no such test: $name"; done
+((${#ran[@]} > 0)) || fail "nothing ran"
 cat /tmp/results
 if grep -aqE 'FAIL|status [1-9]' /tmp/results; then fail "$(grep -aE 'FAIL|status [1-9]' /tmp/results)"; fi
 # tc_actions sends frames round in circles on purpose.
