@@ -390,7 +390,7 @@ static const struct {
 
 int main(int argc, char** argv) {
   const char* device = NULL;
-  int named = 0;
+  int named = 0, ran = 0;
   setvbuf(stdout, NULL, _IOLBF, 0);
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--device") == 0 && i + 1 < argc)
@@ -421,6 +421,7 @@ int main(int argc, char** argv) {
     int wanted = named == 0;
     for (int j = named; j > 0 && j < argc; j++) wanted |= strcmp(argv[j], kTests[i].name) == 0;
     if (!wanted) continue;
+    ran++;
     struct timespec start, end;
     clock_gettime(CLOCK_MONOTONIC, &start);
     current = kTests[i].name;
@@ -430,6 +431,7 @@ int main(int argc, char** argv) {
            (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9);
   }
   current = "end";
+  if (ran == 0) fail("no such test");
   if (ibv_dereg_mr(a.mr) != 0 || ibv_dereg_mr(b.mr) != 0 || ibv_dealloc_pd(pd) != 0 ||
       ibv_close_device(context) != 0)
     fail("cannot give everything back");

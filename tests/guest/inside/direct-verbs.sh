@@ -31,11 +31,12 @@ dv() {
     [[ ${test_argument%%:*} == "$program" ]] || return 0
     [[ $test_argument != *:* ]] || test=${test_argument#*:}
   fi
+  ran=$((ran + 1))
   note "$program on $device"
   # shellcheck disable=SC2086 # none, or one
   timeout 400 "$program" --device "$device" $test || failed+=("$program on $device: status $?")
 }
-failed=()
+failed=() ran=0
 for device in "$eth" "$ib"; do
   dv dv_cq "$device"
   dv dv_wr "$device"
@@ -57,5 +58,6 @@ for work in "dv_queues raw_domains" "dv_wr frames" "dv_steer tags"; do
   # shellcheck disable=SC2086 # program and test
   timeout 200 ${work/ / --device $eth } || failed+=("$work without RoCE: status $?")
 done
+((ran > 0)) || fail "no such program: $test_argument"
 ((${#failed[@]} == 0)) || fail "$(printf '%s; ' "${failed[@]}")"
 no_complaints "direct verbs"

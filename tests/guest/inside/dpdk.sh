@@ -348,6 +348,12 @@ flow_perf() {
 debian=${test_argument:-13}
 parts=(forwarding features offloads flow_perf)
 if [[ $debian == *,* ]]; then parts=("${debian#*,}") debian=${debian%%,*}; fi
+for part in "${parts[@]}"; do
+  case $part in
+    forwarding | features | offloads | flow_perf) ;;
+    *) fail "no such part: $part" ;;
+  esac
+done
 root=/tmp/roots/$debian
 note "Debian $debian: $(basename "$root"/usr/lib/*/librte_net_mlx5.so.*.*)"
 for part in "${parts[@]}"; do "$part"; done

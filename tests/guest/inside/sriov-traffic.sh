@@ -80,7 +80,8 @@ nvme_between() {
 
 case ${test_argument:-all} in
   all) perftest_all && nvme_between ;;
-  *) "$test_argument" ;;
+  perftest_all | nvme_between) "$test_argument" ;;
+  *) fail "neither perftest_all nor nvme_between: $test_argument" ;;
 esac
 for card in "$pf" "$right"; do echo 0 >"$card/sriov_numvfs" || fail "no virtual functions of $card"; done
 no_complaints "traffic between functions"
