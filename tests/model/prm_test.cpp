@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+
 #include <vector>
+
+#include "prm/eqe.h"
+#include "prm/init_seg.h"
 
 namespace hcasim::prm {
 namespace {
@@ -21,6 +26,77 @@ static_assert(hca_vport_context::bytes == 0x200);
 static_assert(query_hca_cap_out::capability::bit_off == 0x10 * 8);
 static_assert(op::CREATE_CQ == 0x400 && op::MANAGE_PAGES == 0x108 && op::ACCESS_REG == 0x805);
 static_assert(fits<create_cq_in::cq_context>(0x50) && !fits<create_cq_in::cq_context>(0x4f));
+
+// Structures that are written by hand (after the kernel's device.h) lie where mlx5_ifc.h has them, as far as
+// it knows them.
+template <class F>
+constexpr bool at(std::size_t offset) {
+  return F::bit_off / 8 == offset;
+}
+using Health = health_buffer;
+static_assert(sizeof(HealthBuffer) == Health::bytes);
+static_assert(at<Health::assert_existptr>(offsetof(HealthBuffer, assert_exit_ptr)));
+static_assert(at<Health::assert_callra>(offsetof(HealthBuffer, assert_callra)));
+static_assert(at<Health::time>(offsetof(HealthBuffer, time)));
+static_assert(at<Health::fw_version>(offsetof(HealthBuffer, fw_ver)));
+static_assert(at<Health::hw_id>(offsetof(HealthBuffer, hw_id)));
+static_assert(at<Health::severity>(offsetof(HealthBuffer, rfr_severity)) &&
+              Health::severity::bit_off % 8 == 5);
+static_assert(at<Health::irisc_index>(offsetof(HealthBuffer, irisc_index)));
+static_assert(at<Health::synd>(offsetof(HealthBuffer, synd)));
+static_assert(at<Health::ext_synd>(offsetof(HealthBuffer, ext_synd)));
+
+using Seg = initial_seg;
+static_assert(at<Seg::fw_rev_minor>(offsetof(InitSeg, fw_rev)));
+static_assert(at<Seg::fw_rev_major>(offsetof(InitSeg, fw_rev) + 2));
+static_assert(at<Seg::cmd_interface_rev>(offsetof(InitSeg, cmdif_rev_fw_sub)));
+static_assert(at<Seg::fw_rev_subminor>(offsetof(InitSeg, cmdif_rev_fw_sub) + 2));
+static_assert(at<Seg::cmdq_phy_addr_63_32>(offsetof(InitSeg, cmdq_addr_h)));
+static_assert(at<Seg::cmdq_phy_addr_31_12>(offsetof(InitSeg, cmdq_addr_l_sz)));
+static_assert(Seg::nic_interface::kShift == 8 && Seg::log_cmdq_size::kShift == 4 &&
+              Seg::log_cmdq_stride::kShift == 0);
+static_assert(at<Seg::command_doorbell_vector>(offsetof(InitSeg, cmd_dbell)));
+static_assert(at<Seg::initializing>(offsetof(InitSeg, initializing)));
+static_assert(InitSeg::kInitializing == Seg::initializing::kMask << Seg::initializing::kShift);
+static_assert(InitSeg::kEmbeddedCpu == Seg::embedded_cpu::kMask << Seg::embedded_cpu::kShift);
+static_assert(at<Seg::health_buffer>(offsetof(InitSeg, health)));
+static_assert(at<Seg::health_syndrome>(offsetof(InitSeg, health_counter)));
+static_assert(at<Seg::health_counter>(offsetof(InitSeg, health_counter) + 1));
+
+using Entry = eqe;
+using Data = Entry::event_data;
+constexpr std::size_t kData = offsetof(Eqe, data);
+static_assert(sizeof(Eqe) == Entry::bytes && sizeof(Eqe::data) == Data::bytes && at<Data>(kData));
+static_assert(at<Entry::event_type>(offsetof(Eqe, type)) &&
+              at<Entry::event_sub_type>(offsetof(Eqe, sub_type)));
+static_assert(at<Entry::signature>(offsetof(Eqe, signature)) && at<Entry::owner>(offsetof(Eqe, owner)));
+static_assert(at<Data::comp_event::cq_number>(kData + offsetof(EqeComp, cqn) + 1));
+static_assert(at<Data::qp_events::type>(kData + offsetof(EqeQpSrq, type)));
+static_assert(at<Data::qp_events::qpn_rqn_sqn>(kData + offsetof(EqeQpSrq, number) + 1));
+static_assert(at<Data::dct_events::dct_number>(kData + offsetof(EqeQpSrq, number) + 1));
+static_assert(at<Data::cq_error::cqn>(kData + offsetof(EqeCqErr, cqn) + 1));
+static_assert(at<Data::cq_error::syndrome>(kData + offsetof(EqeCqErr, syndrome)));
+static_assert(at<Data::port_state_change_event::port_num>(kData + offsetof(EqePort, port)));
+static_assert(at<Data::cmd_inter_comp_event::command_completion_vector>(kData + offsetof(EqeCmd, vector)));
+static_assert(at<pages_req_event::function_id>(offsetof(EqePageReq, func_id)));
+static_assert(at<pages_req_event::num_pages>(offsetof(EqePageReq, num_pages)));
+
+using OfWqe = wqe_associated_page_fault_event;
+static_assert(sizeof(EqePageFaultWqe) == OfWqe::bytes);
+static_assert(at<OfWqe::bytes_committed>(offsetof(EqePageFaultWqe, bytes_committed)));
+static_assert(at<OfWqe::wqe_index>(offsetof(EqePageFaultWqe, wqe_index)));
+static_assert(at<OfWqe::len>(offsetof(EqePageFaultWqe, packet_length)));
+static_assert(at<OfWqe::rdma>(offsetof(EqePageFaultWqe, pftype_wq)));
+static_assert(at<OfWqe::qpn>(offsetof(EqePageFaultWqe, pftype_wq) + 1));
+using OfRdma = rdma_page_fault_event;
+static_assert(sizeof(EqePageFaultRdma) == OfRdma::bytes);
+static_assert(at<OfRdma::bytes_committed>(offsetof(EqePageFaultRdma, bytes_committed)));
+static_assert(at<OfRdma::r_key>(offsetof(EqePageFaultRdma, rkey)));
+static_assert(at<OfRdma::packet_len>(offsetof(EqePageFaultRdma, packet_length)));
+static_assert(at<OfRdma::rdma_op_len>(offsetof(EqePageFaultRdma, rdma_op_len)));
+static_assert(at<OfRdma::rdma_va>(offsetof(EqePageFaultRdma, rdma_va)));
+static_assert(at<OfRdma::rdma>(offsetof(EqePageFaultRdma, pftype_token)));
+static_assert(at<OfRdma::qp_number>(offsetof(EqePageFaultRdma, pftype_token) + 1));
 
 TEST(Prm, FieldInDword) {
   uint8_t b[0x110] = {};
