@@ -73,6 +73,8 @@ bool valid_name(const std::string& text) {
   });
 }
 
+constexpr const char* kNames = "1 to 64 letters, digits, '_', '-', '.'";
+
 // A row an option. set: false when the value is not what `allowed` says.
 struct Option {
   const char* key;
@@ -85,7 +87,7 @@ struct Option {
 const std::string kGenerationKeys = generation_keys();
 
 const Option kOptions[] = {
-    {"name", "hcaN", "name in messages and traces", "1 to 64 letters, digits, '_', '-', '.'",
+    {"name", "hcaN", "name in messages and traces", kNames,
      [](Settings& s, const std::string& v) {
        s.name = v;
        return valid_name(v);
@@ -107,7 +109,8 @@ const Option kOptions[] = {
        return true;
      }},
     {"rules", "report",
-     "what the driver has to keep is checked: breaches are reported, end the device's service, or go unseen",
+     "what the driver has to keep is checked: breaches are reported (report), end the device's service "
+     "(strict), or go unseen (off)",
      "report, strict, off",
      [](Settings& s, const std::string& v) { return traces::parse_mode(v, &s.rules); }},
     {"rules_told", "1", "how many breaches of each rule are logged; 0: all", "0 to 1000000",
@@ -186,19 +189,19 @@ const Option kOptions[] = {
        s.firmware.lid = static_cast<std::uint16_t>(n);
        return true;
      }},
-    {"cable", "(none)", "the port is joined to that of this HCA of the same machine", "the name of an HCA",
+    {"cable", "(none)", "the port is joined to that of this HCA of the same machine", kNames,
      [](Settings& s, const std::string& v) {
        s.cable = v;
        return valid_name(v);
      }},
     {"switch", "(none)",
-     "the port is on the modelled switch of this name, with all HCAs of this process that name it", "a name",
+     "the port is on the modelled switch of this name, with all HCAs of this process that name it", kNames,
      [](Settings& s, const std::string& v) {
        s.switch_name = v;
        return valid_name(v);
      }},
     {"card", "(none)",
-     "the port is one of the two of the card of this name, in the order in which they are made", "a name",
+     "the port is one of the two of the card of this name, in the order in which they are made", kNames,
      [](Settings& s, const std::string& v) {
        s.card = v;
        return valid_name(v);
@@ -411,6 +414,15 @@ void refuse(const std::string& key, const std::string& value, const char* allowe
   err = key + "=" + value + ": allowed: " + allowed;
 }
 
+// What is wrong with a value that has parts.
+std::string reason(const std::string& key, const std::string& value) {
+  std::string why;
+  wire::Address address;
+  if (key == "wire") wire::parse_address(value, address, why);
+  if (key == "trace_filter") traces::RecordFilter().parse(value, &why);
+  return why;
+}
+
 template <class Row>
 std::string line(const Row& r, const char* fallback) {
   std::string text(r.key);
@@ -455,6 +467,7 @@ bool parse_options(const std::string& text, Settings& out, std::string& err) {
         return false;
       }
       refuse(key, value, row->allowed, err);
+      if (const std::string why = reason(key, value); !why.empty()) err += "; " + why;
       return false;
     }
     if (const PortFault* row = find(kPortFaults, key)) {
