@@ -117,7 +117,7 @@ static void add_trace_properties(Object* obj) {
     const char* text;
   } list[] = {
       {"trace-filter", get_trace_filter, set_trace_filter,
-       "what is recorded: qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail; all"},
+       "what is recorded: qp=0x4a+0x50-0x5f,point=A+B,kind=error+command,detail,path; all"},
       {"trace-file", get_trace_file, set_trace_file, "write: a new trace file from now on; empty: none"},
       {"trace-ring", get_trace_ring, set_trace_ring, "MiB of memory that the next file's records stay in"},
       {"trace-dump", get_trace_dump, set_trace_dump,

@@ -50,8 +50,12 @@ bool mlx5_hca_sriov_init(Mlx5Hca* dev, Error** errp) {
     return false;
   }
   if (pci->devfn + behind + total > PCI_DEVFN_MAX) {
-    error_setg(errp, TYPE_MLX5_HCA ": vfs=%u: the bus has no numbers for them behind function %d", total,
-               pci->devfn);
+    /* Between the second port and its own, the first one's have to fit, too, and are as many. */
+    unsigned room = PCI_DEVFN_MAX - pci->devfn - (dev->prop_card && function == 0 ? 2 : 1);
+    error_setg(errp,
+               TYPE_MLX5_HCA ": vfs=%u: the bus has no numbers for them behind function %d; there are for %u",
+               total, pci->devfn, dev->prop_card && function != 0 ? room / 2 : room);
+    error_append_hint(errp, "Ask for fewer, or put the HCA behind a -device pcie-root-port of its own.\n");
     return false;
   }
   link->virtuals = g_new0(HcaFunction, total);

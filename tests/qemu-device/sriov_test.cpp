@@ -312,7 +312,8 @@ TEST(SriovRefusal, ItNeedsExpressAndRoomOnTheBus) {
   EXPECT_THAT(r.output, HasSubstr("SR-IOV needs a PCI Express slot"));
   r = run_qemu({"-M", "q35", "-device", "mlx5-hca,vfs=20,addr=1e.0"});
   EXPECT_NE(r.status, 0);
-  EXPECT_THAT(r.output, HasSubstr("the bus has no numbers for them"));
+  EXPECT_THAT(r.output, HasSubstr("the bus has no numbers for them behind function 240; there are for 15"));
+  EXPECT_THAT(r.output, HasSubstr("Ask for fewer, or put the HCA behind"));
   r = run_qemu({"-M", "q35", "-device", "mlx5-hca-vf"});
   EXPECT_NE(r.status, 0);
   EXPECT_THAT(r.output, HasSubstr("mlx5-hca-vf"));
