@@ -54,7 +54,8 @@ coverage_html() {
     # shellcheck disable=SC2154 # kernel_source_ready sets it
     sources=$kernel_source/source
   fi
-  sources=$(cd "$sources" && pwd) || die "--sources: no such folder"
+  [[ -d $sources ]] || die "--sources: no such folder: $sources" "it is the tree that the guest's modules were built from"
+  sources=$(cd "$sources" && pwd)
   work=$(mktemp "${TMPDIR:-/tmp}/hcasim-coverage.XXXXXX")
   # shellcheck disable=SC2064 # the file's name now, not later
   trap "rm -f '$work'" EXIT

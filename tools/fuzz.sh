@@ -71,7 +71,8 @@ fuzz_coverage() {
     program=$folder/tests/fuzz/doors/door_$door
     corpus=$(fuzz_corpus "$door" "$program") || exit 1
     LLVM_PROFILE_FILE=$folder/$door.profraw step "$door: $(find "$corpus" -type f | wc -l) inputs" "fuzz-coverage-$door" "$program" "$corpus" ||
-      die "the door $door does not stay open"
+      die "the door $door does not stay open to one of the inputs in $corpus" "the log: $HCASIM_LOGS/fuzz-coverage-$door.log" \
+        "one input by itself, under sanitizers: $HCASIM_BUILD/fuzz/tests/fuzz/doors/door_$door FILE"
     raw+=("$folder/$door.profraw")
     objects+=(-object "$program")
   done
