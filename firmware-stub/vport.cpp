@@ -57,6 +57,15 @@ void clear_reported(Link link, PortCounters& c) {
   }
 }
 
+// What an index into a vport's table asks for: its row, or all of them; none, if there is no such row.
+struct Rows {
+  std::size_t first = 0, count = 0;
+};
+Rows rows_asked(std::uint32_t index, std::size_t size) {
+  if (index == kWholeTable) return {0, size};
+  return index < size ? Rows{index, 1} : Rows{};
+}
+
 }  // namespace
 
 Syndrome query_hca_vport_context(Firmware& fw, Command& cmd) {
@@ -146,14 +155,12 @@ Syndrome query_hca_vport_gid(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<in>(fw, cmd, why);
   if (of == nullptr) return why;
   const auto& gids = of->function().vport().gids;
-  const std::uint32_t index = cmd.get<in::gid_index>();
-  const bool all = index == kWholeTable;
-  if (!all && index >= gids.size()) return Syndrome::kGidIndex;
-  const std::size_t n = all ? gids.size() : 1;
-  if (!prm::fits<out::gid>(cmd.out_len, n - 1)) return Syndrome::kOutputShort;
-  for (std::size_t i = 0; i < n; ++i)
-    std::memcpy(prm::at<out::gid>(cmd.out.data(), i), gids[all ? i : index].data(), sizeof(Gid));
-  cmd.put<out::gids_num>(static_cast<std::uint32_t>(n));
+  const Rows rows = rows_asked(cmd.get<in::gid_index>(), gids.size());
+  if (rows.count == 0) return Syndrome::kGidIndex;
+  if (!prm::fits<out::gid>(cmd.out_len, rows.count - 1)) return Syndrome::kOutputShort;
+  for (std::size_t i = 0; i < rows.count; ++i)
+    std::memcpy(prm::at<out::gid>(cmd.out.data(), i), gids[rows.first + i].data(), sizeof(Gid));
+  cmd.put<out::gids_num>(static_cast<std::uint32_t>(rows.count));
   return Syndrome::kOk;
 }
 
@@ -164,13 +171,11 @@ Syndrome query_hca_vport_pkey(Firmware& fw, Command& cmd) {
   Firmware* of = vport_of<in>(fw, cmd, why);
   if (of == nullptr) return why;
   const auto& pkeys = of->function().vport().pkeys;
-  const std::uint32_t index = cmd.get<in::pkey_index>();
-  const bool all = index == kWholeTable;
-  if (!all && index >= pkeys.size()) return Syndrome::kPkeyIndex;
-  const std::size_t n = all ? pkeys.size() : 1;
-  if (!prm::fits<out::pkey>(cmd.out_len, n - 1)) return Syndrome::kOutputShort;
-  for (std::size_t i = 0; i < n; ++i)
-    prm::set<prm::pkey::pkey>(prm::at<out::pkey>(cmd.out.data(), i), pkeys[all ? i : index]);
+  const Rows rows = rows_asked(cmd.get<in::pkey_index>(), pkeys.size());
+  if (rows.count == 0) return Syndrome::kPkeyIndex;
+  if (!prm::fits<out::pkey>(cmd.out_len, rows.count - 1)) return Syndrome::kOutputShort;
+  for (std::size_t i = 0; i < rows.count; ++i)
+    prm::set<prm::pkey::pkey>(prm::at<out::pkey>(cmd.out.data(), i), pkeys[rows.first + i]);
   return Syndrome::kOk;
 }
 
