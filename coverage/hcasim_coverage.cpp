@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 
 #include "command/files.h"
 #include "command/parse.h"
+#include "command/run.h"
 #include "coverage/binary.h"
 #include "coverage/executed.h"
 #include "coverage/join.h"
@@ -317,11 +317,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "hcasim-coverage: %s\n", e.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return hcasim::command::run("hcasim-coverage", run, argc, argv); }

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdio>
-#include <exception>
 #include <string>
 
 #include "command/parse.h"
+#include "command/run.h"
 #include "traces/rules.h"
 
 namespace {
@@ -55,11 +55,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "hcasim-rules: %s\n", e.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return hcasim::command::run("hcasim-rules", run, argc, argv); }

@@ -14,6 +14,7 @@
 
 #include "card/state/tagged_text.h"
 #include "command/parse.h"
+#include "command/run.h"
 
 namespace {
 
@@ -108,11 +109,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "hcasim-state: %s\n", e.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return hcasim::command::run("hcasim-state", run, argc, argv); }

@@ -4,10 +4,10 @@
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
-#include <exception>
 #include <string>
 
 #include "command/parse.h"
+#include "command/run.h"
 #include "model/fault/spec.h"
 
 namespace {
@@ -59,11 +59,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "hcasim-faults: %s\n", e.what());
-    return 2;
-  }
-}
+int main(int argc, char** argv) { return hcasim::command::run("hcasim-faults", run, argc, argv); }
