@@ -40,15 +40,17 @@ to_switchdev() {
 # functions_up N: their drivers; each in the name space vfN as 10.9.1.(N + 1). Sets net[N].
 functions_up() {
   local vf
+  for ((vf = 0; vf < $1; vf++)); do function_up $vf "$(vf_of $vf)"; done
+}
+# function_up N FOLDER: the same of one function, whose folder in sysfs that is.
+function_up() {
   declare -ga net
-  for ((vf = 0; vf < $1; vf++)); do
-    basename "$(vf_of $vf)" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $vf"
-    within 60 test -d "$pf/virtfn$vf/net"
-    net[vf]=$(net_of "$(vf_of $vf)")
-    ip netns add "vf$vf" && ip link set "${net[vf]}" netns "vf$vf" || fail "name space"
-    in_vf $vf ip link set lo up && in_vf $vf ip link set "${net[vf]}" up && in_vf $vf ip address add "10.9.1.$((vf + 1))/24" dev "${net[vf]}" || fail "${net[vf]}"
-    within 30 carrier $vf "${net[vf]}" 1
-  done
+  basename "$2" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind of $1"
+  within 60 test -d "$2/net"
+  net[$1]=$(net_of "$2")
+  ip netns add "vf$1" && ip link set "${net[$1]}" netns "vf$1" || fail "name space"
+  in_vf "$1" ip link set lo up && in_vf "$1" ip link set "${net[$1]}" up && in_vf "$1" ip address add "10.9.1.$(($1 + 1))/24" dev "${net[$1]}" || fail "${net[$1]}"
+  within 30 carrier "$1" "${net[$1]}" 1
 }
 functions_down() {
   local vf

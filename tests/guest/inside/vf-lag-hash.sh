@@ -30,13 +30,7 @@ for port in 0 1; do
   rep[port]=$(representor_of $port)
   [[ -n ${rep[port]} ]] || fail "no representor: $(devlink port show)"
   ip link set "${rep[port]}" master br0 && ip link set "${rep[port]}" up || fail "${rep[port]}"
-  vf=$(readlink -f "${folders[port]}/virtfn0")
-  basename "$vf" >/sys/bus/pci/drivers/mlx5_core/bind || fail "bind"
-  within 60 test -d "$vf/net"
-  net[port]=$(net_of "$vf")
-  ip netns add "vf$port" && ip link set "${net[port]}" netns "vf$port" || fail "name space"
-  in_vf $port ip link set lo up && in_vf $port ip link set "${net[port]}" up && in_vf $port ip address add "10.9.1.$((port + 1))/24" dev "${net[port]}" || fail "${net[port]}"
-  within 30 carrier $port "${net[port]}" 1
+  function_up $port "$(readlink -f "${folders[port]}/virtfn0")"
 done
 all_reach() {
   reaches "in_vf 0" 10.9.1.200
