@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 
+#include "dv_eq.h"
 #include "dv_pair.h"
 
 #ifndef VFIO_MIGRATION_PRE_COPY  // of headers before Linux 6.2
@@ -27,7 +28,6 @@ struct precopy_info {
 static const char *pci, *other_pci;
 static volatile int ending;
 static pthread_t thread;
-static struct mlx5dv_devx_msi_vector* msi;
 
 static void* process(void* unused) {
   const int fd = mlx5dv_vfio_get_events_fd(context);
@@ -208,40 +208,16 @@ static void take_place(int fd) {
   free(irqs);
 }
 
-static struct mlx5dv_devx_eq* eq;
-static struct mlx5dv_devx_uar* eq_uar;
-static uint32_t eqn, eq_ci;
-enum { kLogEqes = 7, kEqes = 1 << kLogEqes };
-static void eq_doorbell(void) {
-  *(volatile uint32_t*)(void*)((uint8_t*)eq_uar->base_addr + 0x40) = htobe32((eq_ci & 0xffffff) | eqn << 24);
-}
-static void make_eq(void) {
-  msi = mlx5dv_devx_alloc_msi_vector(context);
-  WANT(msi != NULL);
-  eq_uar = mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC);
-  WANT(eq_uar != NULL);
-  uint8_t in[272] = {0}, out[16] = {0};
-  put(in, 0, 16, 0x301);  // CREATE_EQ
-  put(in, 0x80 + 0x63, 5, kLogEqes);
-  put(in, 0x80 + 0x68, 24, eq_uar->page_id);
-  put(in, 0x80 + 0xb4, 12, (uint64_t)msi->vector);
-  eq = mlx5dv_devx_create_eq(context, in, sizeof in, out, sizeof out);
-  if (eq == NULL) fail("CREATE_EQ: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
-  eqn = (uint32_t)get(out, 0x58, 8);
-  for (int i = 0; i < kEqes; i++) ((uint8_t*)eq->vaddr)[i * 64 + 63] = 1;
-  eq_doorbell();
-}
 static void wait_eqe(uint32_t cqn) {
-  const uint8_t* eqe = (const uint8_t*)eq->vaddr + eq_ci % kEqes * 64;
-  while ((*(const volatile uint8_t*)(eqe + 63) & 1) != (eq_ci / kEqes & 1)) {
+  const uint8_t* eqe = next_eqe();
+  while (!eqe_there()) {
     struct pollfd p = {.fd = msi->fd, .events = POLLIN};
     uint64_t count;
     if (poll(&p, 1, 30000) != 1) fail("no interrupt");
     SAME(read(msi->fd, &count, sizeof count), 8);
   }
   SAME(get(eqe, 0x100 + 0xc8, 24), cqn);
-  eq_ci++;
-  eq_doorbell();
+  eqe_taken();
 }
 
 static void query(struct mlx5dv_devx_obj* object, uint16_t opcode, uint32_t number, uint8_t* out,
@@ -298,7 +274,7 @@ static void there_and_back(void) {
   WANT(pd != NULL);
   from = make_region(kBytes);
   to = make_region(kBytes);
-  make_eq();
+  make_eq(0);
   stays_inside = 1;
   struct pair p;
   make_pair_on(&p, eqn);

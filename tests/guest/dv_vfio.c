@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "dv_eq.h"
 #include "dv_pair.h"
 
 static const char* pci;
@@ -68,45 +69,17 @@ static void port_up(void) {
   port.lid = (uint16_t)get(vport, 0x80 + 0x300, 16);
 }
 
-// --- an EQ of the application's own, with an interrupt of its own ---
-static struct mlx5dv_devx_msi_vector* msi;
-static struct mlx5dv_devx_eq* eq;
-static struct mlx5dv_devx_uar* eq_uar;
-static uint32_t eqn, eq_ci;
-enum { kLogEqes = 7, kEqes = 1 << kLogEqes };
-
-static void eq_doorbell(int armed) {
-  *(volatile uint32_t*)(void*)((uint8_t*)eq_uar->base_addr + (armed ? 0x40 : 0x48)) =
-      htobe32((eq_ci & 0xffffff) | eqn << 24);
-}
-static void make_eq(uint64_t events) {
-  msi = mlx5dv_devx_alloc_msi_vector(context);
-  WANT(msi != NULL);
-  eq_uar = mlx5dv_devx_alloc_uar(context, MLX5DV_UAR_ALLOC_TYPE_NC);
-  WANT(eq_uar != NULL);
-  uint8_t in[272] = {0}, out[16] = {0};
-  put(in, 0, 16, 0x301);  // CREATE_EQ
-  put(in, 0x80 + 0x63, 5, kLogEqes);
-  put(in, 0x80 + 0x68, 24, eq_uar->page_id);
-  put(in, 0x80 + 0xb4, 12, (uint64_t)msi->vector);
-  put(in, 0x2c0, 64, events);
-  eq = mlx5dv_devx_create_eq(context, in, sizeof in, out, sizeof out);
-  if (eq == NULL) fail("CREATE_EQ: syndrome 0x%x", (unsigned)get(out, 0x20, 32));
-  eqn = (uint32_t)get(out, 0x58, 8);
-  for (int i = 0; i < kEqes; i++) ((uint8_t*)eq->vaddr)[i * 64 + 63] = 1;
-  eq_doorbell(1);
-}
+// --- an EQ of the application's own, with an interrupt of its own (dv_eq.h) ---
 // The next event, after its interrupt if it is not there yet.
 static const uint8_t* eqe_of(const char* what) {
-  const uint8_t* eqe = (const uint8_t*)eq->vaddr + eq_ci % kEqes * 64;
-  while ((*(const volatile uint8_t*)(eqe + 63) & 1) != (eq_ci / kEqes & 1)) {
+  const uint8_t* eqe = next_eqe();
+  while (!eqe_there()) {
     uint64_t count;
     readable(msi->fd, what);
     SAME(read(msi->fd, &count, sizeof count), 8);
   }
   __sync_synchronize();
-  eq_ci++;
-  eq_doorbell(1);
+  eqe_taken();
   return eqe;
 }
 
