@@ -6,46 +6,18 @@
 //   rds_pair OWN-ADDRESS PEER         sends them, and compares the answers
 // Status 0: all was right.
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include "socket_pair.h"
 
-enum { kMessages = 200, kLargest = 65536, kPort = 18700, kLimit = 60000 };
-
-static void fail(const char* what) {
-  printf("rds_pair: FAILED: %s (%s)\n", what, strerror(errno));
-  exit(1);
-}
-
-static struct sockaddr_in address(const char* text) {
-  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(kPort)};
-  if (inet_pton(AF_INET, text, &a.sin_addr) != 1) fail("address");
-  return a;
-}
+enum { kMessages = 200, kLargest = 65536, kPort = 18700 };
 
 static size_t size_of(int i) {
   static const size_t kSizes[] = {1, 8, 100, 1000, 4095, 4096, 5000, 16384, 40000, kLargest};
   return kSizes[(size_t)i % (sizeof kSizes / sizeof *kSizes)];
 }
 
-static void fill(uint8_t* to, size_t len, int i) {
-  uint32_t x = (uint32_t)i * 2654435761u + 1;
-  for (size_t k = 0; k < len; ++k) {
-    x = x * 1664525u + 1013904223u;
-    to[k] = (uint8_t)(x >> 24);
-  }
-}
-
 static size_t receive(int fd, uint8_t* to, struct sockaddr_in* from) {
-  struct pollfd p = {.fd = fd, .events = POLLIN};
   socklen_t len = sizeof *from;
-  if (poll(&p, 1, kLimit) != 1) fail("nothing came");
+  wait_for(fd, POLLIN);
   const ssize_t n = recvfrom(fd, to, kLargest, 0, (struct sockaddr*)from, &len);
   if (n < 0) fail("recvfrom");
   return (size_t)n;
@@ -64,12 +36,12 @@ int main(int argc, char** argv) {
   if (argc < 2 || argc > 3) return 2;
   const int fd = socket(AF_RDS, SOCK_SEQPACKET, 0);
   if (fd < 0) fail("socket");
-  struct sockaddr_in own = address(argv[1]), peer;
+  struct sockaddr_in own = address(argv[1], kPort), peer;
   if (bind(fd, (struct sockaddr*)&own, sizeof own)) fail("bind");
   // What comes for a port that nobody is bound to is dropped without a word.
   printf("bound\n");
   fflush(stdout);
-  if (argc == 3) peer = address(argv[2]);
+  if (argc == 3) peer = address(argv[2], kPort);
   for (int i = 0; i < kMessages; ++i) {
     const size_t len = size_of(i);
     fill(out, len, i);

@@ -6,50 +6,19 @@
 //   smc_pair OWN-ADDRESS PEER         sends, and compares the answers
 // Status 0: all was right.
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <poll.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
+#include "socket_pair.h"
+
 #include <sys/wait.h>
-#include <unistd.h>
 
 #ifndef AF_SMC
 #define AF_SMC 43
 #endif
 
-enum { kConnections = 4, kMessages = 60, kLargest = 300000, kPort = 18710, kLimit = 60000 };
-
-static void fail(const char* what) {
-  printf("smc_pair: FAILED: %s (%s)\n", what, strerror(errno));
-  exit(1);
-}
-
-static struct sockaddr_in address(const char* text) {
-  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(kPort)};
-  if (inet_pton(AF_INET, text, &a.sin_addr) != 1) fail("address");
-  return a;
-}
+enum { kConnections = 4, kMessages = 60, kLargest = 300000, kPort = 18710 };
 
 static size_t size_of(int i) {
   static const size_t kSizes[] = {1, 100, 4096, 65536, 17, 200000, 5000, kLargest};
   return kSizes[(size_t)i % (sizeof kSizes / sizeof *kSizes)];
-}
-
-static void fill(uint8_t* to, size_t len, int i) {
-  uint32_t x = (uint32_t)i * 2654435761u + 1;
-  for (size_t k = 0; k < len; ++k) {
-    x = x * 1664525u + 1013904223u;
-    to[k] = (uint8_t)(x >> 24);
-  }
-}
-
-static void wait_for(int fd, short what) {
-  struct pollfd p = {.fd = fd, .events = what};
-  if (poll(&p, 1, kLimit) != 1) fail("nothing happens");
 }
 
 static void take(int fd, uint8_t* to, size_t len) {
@@ -112,7 +81,7 @@ static void in_child(int fd, int number, int asks) {
 int main(int argc, char** argv) {
   if (argc < 2 || argc > 3) return 2;
   setvbuf(stdout, NULL, _IOLBF, 0);
-  struct sockaddr_in own = address(argv[1]);
+  struct sockaddr_in own = address(argv[1], kPort);
   int listener = -1;
   if (argc == 2) {
     listener = socket(AF_SMC, SOCK_STREAM, 0);
@@ -129,7 +98,7 @@ int main(int argc, char** argv) {
       if (fd < 0) fail("accept");
       take(fd, (uint8_t*)&number, sizeof number);
     } else {
-      const struct sockaddr_in peer = address(argv[2]);
+      const struct sockaddr_in peer = address(argv[2], kPort);
       fd = socket(AF_SMC, SOCK_STREAM, 0);
       if (fd < 0) fail("socket");
       if (connect(fd, (const struct sockaddr*)&peer, sizeof peer)) fail("connect");
