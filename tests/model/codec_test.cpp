@@ -268,6 +268,16 @@ class CodecRoundTrip : public ::testing::TestWithParam<int> {
     out = frame(bytes);
     return decode_roce(*out);
   }
+  // Whatever CRCs stand in them.
+  static Decoded decode_with_crcs_made(const Bytes& bytes, bool ib, PacketRef& out) {
+    if (ib) {
+      out = PacketPool::make();
+      const std::size_t len = bytes.size() - std::min<std::size_t>(bytes.size(), 2);  // without the VCRC
+      return decode_ib(bytes.data(), len, *out, Vcrc::kLeftOut, Icrc::kMade);
+    }
+    out = frame(bytes);
+    return decode_roce(*out, Icrc::kMade);
+  }
 };
 
 TEST_P(CodecRoundTrip, EveryOpcode) {
@@ -335,16 +345,20 @@ TEST_P(CodecRoundTrip, RandomBytesBehindARightStart) {
   std::mt19937_64 r(GetParam() + 1);
   const PacketRef p = make(GetParam(), 0x64, 80, 3);
   const Bytes good = encoded(*p);
+  int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
     Bytes bytes = good;
     for (std::size_t n = r() % 6 + 1; n != 0; --n) bytes[r() % bytes.size()] = static_cast<std::uint8_t>(r());
     if (i % 4 == 0) bytes.resize(r() % bytes.size());
+    // With the CRCs that it has then: else hardly any would be looked at further.
     PacketRef back;
-    if (decode(bytes, p->kind == PacketKind::kIb, back) == Decoded::kOk) {
+    if (decode_with_crcs_made(bytes, p->kind == PacketKind::kIb, back) == Decoded::kOk) {
+      ++accepted;
       EXPECT_LE(back->payload_len, kMaxPayload);
       EXPECT_LE(back->data() + back->payload_len, back->frame() + kMaxFrame);
     }
   }
+  EXPECT_GT(accepted, 1000);
 }
 
 std::string link_name(const ::testing::TestParamInfo<int>& info) {
