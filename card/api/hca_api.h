@@ -108,6 +108,8 @@ HCA_API const char* hca_option_help(void);
 HCA_API int hca_sim_started(void);
 
 // Elaborates all HCAs made so far; `now` becomes the start of simulated time. 0 = done.
+// -1: a card lacks its other port, a cable or a switch cannot be joined, or the model has failed. The log of
+// the HCA that it is about says why, or that of each.
 HCA_API int hca_sim_start(int64_t now);
 // Runs the simulation to `now`, then (eager coupling) from event to event up to `ahead` ns further.
 // Returns the time of the next event due, or HCA_NEVER; -1 if called from inside itself (a callback), where
@@ -221,7 +223,7 @@ HCA_API int hca_wire_rx(hca_t* hca, const void* frame, size_t len);
 // ahead: -1 too if it lies in the HCA's past, or 1 s or more ahead. What arrives at an HCA while it runs,
 // from within a callback, may be given to it as well.
 HCA_API int hca_wire_rx_at(hca_t* hca, const void* frame, size_t len, int64_t ps);
-// Whether the port has room for more frames: a hint to stop bringing them until the model has run.
+// Non-zero: the port has room for more frames; 0 is a hint to stop bringing them until the model has run.
 HCA_API int hca_wire_room(const hca_t* hca);
 // wire=host: the host's side of the link is up or down.
 HCA_API void hca_wire_carrier(hca_t* hca, int up);

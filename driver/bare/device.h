@@ -108,9 +108,9 @@ enum : unsigned { kRoceV2Ipv4 = 0, kRoceV2Ipv6 = 1, kRoceV1 = 2, kRoceV2Vlan = 3
 constexpr std::uint16_t kTestVlan = 77;
 
 struct DeviceOptions {
-  bool event_commands = true;  // once the command EQ exists; false: always polled
-  unsigned comp_eqs = 2;       // completion vectors; the other EQs use MSI-X 0
-  unsigned log_comp_eq = 11;
+  bool event_commands = true;         // once the command EQ exists; false: always polled
+  unsigned comp_eqs = 2;              // completion vectors; the other EQs use MSI-X 0
+  unsigned log_comp_eq = 11;          // entries of the EQ of each of them, log2
   bool checksums = false;             // signatures of the command interface: off, as in the kernel
   bool wait_active = true;            // probe() returns with the port ACTIVE
   unsigned sgid_index = kRoceV2Ipv4;  // Ethernet: default source address of QPs and WQEs

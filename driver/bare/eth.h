@@ -15,7 +15,8 @@ using prm::WqeOp;
 using Frame = std::vector<std::uint8_t>;
 using MatchParam = std::array<std::uint8_t, prm::fte_match_param::bytes>;
 
-// An object that one command creates and another destroys.
+// An object that one command creates and another destroys. Functions make_* throw BareError when the
+// device refuses, try_* return what it says.
 class EthObject {
  public:
   EthObject(Device& device, std::uint32_t number, std::function<CommandResult()> destroy);
@@ -98,6 +99,8 @@ struct FlowRule {
   std::uint16_t push_tpid = 0, push_tci = 0;
   struct Meter {
     std::uint32_t object = 0;  // 0: none
+    // Of the object's meters; register that gets the colour; the colour that frames come with: 0 red, 1
+    // yellow, 2 green.
     unsigned index = 0, reg = 0, color = 2;
   } meter;
 };
@@ -135,7 +138,7 @@ struct EthWr {
   std::vector<std::uint8_t> inline_data;
   std::vector<Sge> sges;  // kEnhancedMpsw: one frame per element
   std::uint8_t cs_flags = 0;
-  std::uint16_t mss = 0;
+  std::uint16_t mss = 0;  // bytes of payload of each frame that it is cut into; 0: it is one frame
   std::uint32_t metadata = 0;
   std::vector<std::uint8_t> trailer;  // of the outer IP packet ...
   bool trailer_of_l4 = false;         // ... and of its UDP
@@ -197,10 +200,11 @@ struct RqOptions {
   unsigned log_size = 6;    // WQEs
   unsigned log_stride = 4;  // bytes, log2
   unsigned type = 1;        // wq_type: 1 cyclic, 2 linked list striding, 3 cyclic striding
+  // Types 2 and 3: strides of a WQE, bytes of a stride, log2.
   unsigned log_strides = 9, log_stride_size = 6;
   bool two_byte_shift = false, keep_vlan = true, scatter_fcs = false, flush_in_error = true;
-  bool reserved_lkey = false;  // rqc.rlky
-  std::uint32_t counter_set = 0, user_index = 0xffffff;
+  bool reserved_lkey = false;                            // rqc.rlky
+  std::uint32_t counter_set = 0, user_index = 0xffffff;  // Q counter; what CQEs of version 1 name it by
   RingLayout ring;
   // Headers apart from data (SHAMPO), of type 2. Logarithms: entries of the headers' buffer, bytes of an
   // entry and of a reservation, frames in that.
