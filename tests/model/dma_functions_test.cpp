@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bench.h"
+#include "small_memory.h"
 
 namespace hcasim::test {
 namespace {
@@ -28,20 +29,6 @@ class DmaFunctionsTest : public BlockTest {
   Dma& dma = b.two.dma;
   FakeHost &first = b.two.first, &second = b.two.second;
   std::uint8_t buf[8192] = {};
-};
-
-struct SmallMemory final : LocalMemory {
-  std::uint8_t bytes[64] = {};
-  bool read(std::uint64_t addr, void* dst, std::size_t len) override {
-    if (addr > sizeof bytes || len > sizeof bytes - addr) return false;
-    std::memcpy(dst, bytes + addr, len);
-    return true;
-  }
-  bool write(std::uint64_t addr, const void* src, std::size_t len) override {
-    if (addr > sizeof bytes || len > sizeof bytes - addr) return false;
-    std::memcpy(bytes + addr, src, len);
-    return true;
-  }
 };
 
 TEST_F(DmaFunctionsTest, EachReadsAndWritesItsOwnHost) {
@@ -180,7 +167,7 @@ TEST_F(DmaFunctionsTest, ASlowHostHoldsUpItsOwnFunctionAlone) {
 }
 
 TEST_F(DmaFunctionsTest, AMemoryBesideTheHostIsOneFunctions) {
-  static SmallMemory memory;  // stays attached
+  static SmallMemory<64> memory;  // stays attached
   dma.attach(1, Space::kMemic, memory);
   EXPECT_FALSE(dma.read(sim_now(), 0, buf, 8, Space::kMemic, qp(0)).ok);
   EXPECT_TRUE(dma.read(sim_now(), 0, buf, 8, Space::kMemic, qp(1)).ok);

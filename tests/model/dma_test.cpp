@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "bench.h"
+#include "small_memory.h"
 
 namespace hcasim::test {
 namespace {
@@ -28,22 +29,8 @@ TEST_F(DmaTest, SmallReadTakesTheRoundTrip) {
   EXPECT_EQ(b.dma.bytes_read(), 64u);
 }
 
-struct SmallMemory final : LocalMemory {
-  std::uint8_t bytes[4096] = {};
-  bool read(std::uint64_t addr, void* dst, std::size_t len) override {
-    if (addr > sizeof bytes || len > sizeof bytes - addr) return false;
-    std::memcpy(dst, bytes + addr, len);
-    return true;
-  }
-  bool write(std::uint64_t addr, const void* src, std::size_t len) override {
-    if (addr > sizeof bytes || len > sizeof bytes - addr) return false;
-    std::memcpy(bytes + addr, src, len);
-    return true;
-  }
-};
-
 TEST_F(DmaTest, TheDevicesOwnMemoryIsNoPcieMatter) {
-  static SmallMemory memory;  // stays attached
+  static SmallMemory<4096> memory;  // stays attached
   const Time t = sim_now();
   EXPECT_FALSE(b.dma.read(t, 0, buf, 64, Space::kSwIcm, WriteOwner(0)).ok);  // none there
   b.dma.attach(0, Space::kSwIcm, memory);
