@@ -8,7 +8,7 @@
 
 namespace hcasim::fw {
 
-void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
+void Firmware::health_fault(const FaultSpec& f, bool begin) {
   switch (f.action) {
     case FaultAction::kStall:
       health_.stall(begin);
@@ -22,7 +22,6 @@ void Firmware::health_fault(Time t, const FaultSpec& f, bool begin) {
       const auto syndrome = static_cast<std::uint8_t>(begin ? f.value(FaultKey::kSyndrome) : 0);
       inject_health(syndrome, f.value(FaultKey::kReset) != 0,
                     static_cast<std::uint16_t>(f.value(FaultKey::kExtSyndrome)));
-      (void)t;
       return;
     }
   }
@@ -36,7 +35,7 @@ void Firmware::fault(Time t, const FaultSpec& f, bool begin) {
   if (f.kind == FaultType::kHealth) {
     if (begin)
       injector.note(t, f, {function_.id(), 0}, f.value(FaultKey::kSyndrome) | f.value(FaultKey::kReset) << 8);
-    return health_fault(t, f, begin);
+    return health_fault(f, begin);
   }
   if (!begin) return;
   switch (f.kind) {

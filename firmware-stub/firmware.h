@@ -305,7 +305,7 @@ class Firmware : public sc_core::sc_module, public FirmwarePort {
     for (std::uint32_t n = 1; Firmware* vf = managed(n); ++n) f(*vf);
     for (std::uint32_t n = VportNumbers::kFirstSf; Firmware* sf = managed(n); ++n) f(*sf);
   }
-  void health_fault(Time t, const FaultSpec& fault, bool begin);
+  void health_fault(const FaultSpec& fault, bool begin);
   // What the health registers say from now on.
   void trace_health() const noexcept;
 

@@ -17,10 +17,7 @@ bool same(const prm::AvSeg& a, const prm::AvSeg& b) { return std::memcmp(&a, &b,
 
 }  // namespace
 
-bool Requester::dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b) const {
-  (void)qp;
-  return same(a.av, b.av);
-}
+bool Requester::dc_same_target(const SendWqe& a, const SendWqe& b) { return same(a.av, b.av); }
 
 void Requester::dc_fill(Packet& p, const Qp& qp, const prm::AvSeg& av) const {
   const RequesterState& s = qp.req;

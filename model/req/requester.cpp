@@ -308,7 +308,7 @@ bool Requester::wants_ack(Qp& qp, std::size_t index) {
   SendWqe& next = s.window[index + 1];
   if (!s.errored_streams.empty() && s.stream_errored(next.stream)) return true;
   if (!next.is_local() && !next.started && !next.syndrome && start(qp, next) == Step::kBlocked) return true;
-  if (qp.type == QpType::kDci && !dc_same_target(qp, s.window[index], next)) return true;
+  if (qp.type == QpType::kDci && !dc_same_target(s.window[index], next)) return true;
   return next.is_local() || next.syndrome || next.fence != prm::kFenceNone;
 }
 

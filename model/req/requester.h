@@ -218,7 +218,7 @@ class Requester final : public sc_core::sc_module,
 
   // dc.cpp
   bool dc_connect(Time t, Qp& qp, const SendWqe& wqe);
-  bool dc_same_target(const Qp& qp, const SendWqe& a, const SendWqe& b) const;
+  static bool dc_same_target(const SendWqe& a, const SendWqe& b);
   void dc_fill(Packet& packet, const Qp& qp, const prm::AvSeg& av) const;
   void dc_reconnect(Time t, Qp& qp);
   bool stream_failed(Time t, Qp& qp, std::uint16_t stream);

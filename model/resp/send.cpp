@@ -89,7 +89,7 @@ bool Responder::take_untagged(Time t, Qp& qp, const Packet& p) {
   const bool run = p.packets > 1;
   const Take got = take_wqe(run ? p.at[0] : t, qp, p);
   if (got == Take::kTaken) {
-    blocks_.tags.accepted(t, qp);
+    blocks_.tags.accepted(qp);
     return true;
   }
   if (run) return false;

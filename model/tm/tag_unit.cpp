@@ -144,8 +144,7 @@ TagUnit::Arrival TagUnit::arrive(Time t, Qp& qp, const Packet& packet, bool last
   return Arrival::kMatched;
 }
 
-void TagUnit::accepted(Time t, Qp& qp) {
-  (void)t;
+void TagUnit::accepted(Qp& qp) {
   if (qp.resp.tagged.op != TmOp::kUnexpected) return;
   ++unexpected_;
   if (Srq* xrq = queue_of(qp)) xrq->tags->unexpected();

@@ -50,7 +50,7 @@ class TagUnit {
   };
   Arrival arrive(Time t, Qp& qp, const Packet& packet, bool last);
   // The message has its untagged buffer.
-  void accepted(Time t, Qp& qp);
+  void accepted(Qp& qp);
   // Adds to the last completion of a message what it says of tags.
   static void complete_message(Qp& qp, Completion& c);
   // The data of a matched message will not come.
