@@ -345,9 +345,18 @@ TEST_F(RcError, AckTimeoutZeroWaitsForEver) {
   a.remote_qpn = p.b.qpn();
   a.ack_timeout = 0;
   p.a.connect(a);
-  p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 100));
+  const std::uint64_t wqes = fn().counter("wqes"), timeouts = fn().counter("timeouts"),
+                      retransmits = fn().counter("retransmits");
+  const auto n = p.a.post(p.wr(WqeOp::kRdmaWrite, 0, 100));
   machine().advance(5'000'000'000);
   EXPECT_FALSE(p.acq.ready());
+  EXPECT_EQ(fn().counter("wqes"), wqes + 1) << "it has been taken";
+  EXPECT_EQ(fn().counter("timeouts"), timeouts);
+  EXPECT_EQ(fn().counter("retransmits"), retransmits);
+  ASSERT_TRUE(p.a.to_error().ok());
+  const Completion c = p.acq.wait_one();
+  expect_error(c, S::kWrFlush);
+  EXPECT_EQ(c.wqe_counter, n) << "and waited until now";
 }
 
 TEST_F(RcError, FlushByCommandInOrder) {

@@ -147,11 +147,15 @@ TEST_F(SrqTest, EmptyMakesRnrThenServes) {
   connect_pair(tx, rx);
   SendWr w;
   w.sges = {p.asge(0, 8)};
+  const std::uint64_t timeouts = fn().counter("timeouts"), retransmits = fn().counter("retransmits");
   tx.post(w);
   machine().advance(300'000);
   EXPECT_FALSE(p.bcq.ready());
+  EXPECT_GT(fn().counter("retransmits"), retransmits) << "it is told to wait, and comes again";
+  EXPECT_EQ(fn().counter("timeouts"), timeouts) << "long before it would by itself";
   srq.post({p.bsge(0, 1024)});
   EXPECT_FALSE(p.bcq.wait_one().error());
+  EXPECT_FALSE(p.acq.wait_one().error());
 }
 
 TEST_F(SrqTest, LastWqeReachedWhenAQpGoesToError) {

@@ -210,9 +210,12 @@ TEST_F(Xrc, EmptySrqMakesRnrThenServes) {
   Pairs x(p);
   auto w = p.wr(WqeOp::kSend, 0, 64);
   w.xrc_srqn = x.srq1.srqn();
+  const std::uint64_t timeouts = fn().counter("timeouts"), retransmits = fn().counter("retransmits");
   const auto n = x.a.post(w);
   machine().advance(300'000);
   EXPECT_FALSE(x.cq1.ready());
+  EXPECT_GT(fn().counter("retransmits"), retransmits) << "it is told to wait, and comes again";
+  EXPECT_EQ(fn().counter("timeouts"), timeouts) << "long before it would by itself";
   x.srq1.post({p.bsge(0, 1024)});
   EXPECT_FALSE(x.cq1.wait_one().error());
   expect_good(p.acq, n);
