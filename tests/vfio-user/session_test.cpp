@@ -241,11 +241,12 @@ TEST_F(SessionTest, AccessesOutsideARegionAreRefused) {
 }
 
 TEST_F(SessionTest, RegistersAreRead) {
-  EXPECT_EQ(register32(0) & 0xffff, register32(0) & 0xffff);  // fw_rev_major, steady
-  const std::uint32_t version = register32(4);                // cmd_interface_rev, fw_rev_subminor
+  EXPECT_EQ(register32(0), 35u << 16 | 16u);    // fw_rev_minor, fw_rev_major
+  const std::uint32_t version = register32(4);  // cmd_interface_rev, fw_rev_subminor
   EXPECT_EQ(version >> 16, 5u);
   ASSERT_EQ(read(0, 1, 7), 0);  // any length, in naturally aligned pieces
-  EXPECT_EQ(answer.size(), 7u);
+  const auto low = static_cast<std::uint8_t>(version >> 8), lowest = static_cast<std::uint8_t>(version);
+  EXPECT_EQ(answer, (std::vector<std::uint8_t>{35, 0, 16, 0, 5, low, lowest}));
 }
 
 TEST_F(SessionTest, PostedWritesHaveNoAnswer) {
