@@ -3,7 +3,6 @@
 # IPoIB by mlx5's own queues between the physical function of a card and its virtual ones, whose packets stay within the card.
 wait_active mlx5_0
 mark_kernel_log
-for vf in 0 1; do echo Follow >"$pf/sriov/$vf/policy" || fail "policy of $vf"; done
 vfs 2
 modprobe ib_ipoib || fail "ib_ipoib"
 functions=("$pf" "$(vf_of 0)" "$(vf_of 1)") names=()
