@@ -133,14 +133,14 @@ TEST_F(TagUnitTest, AnUnexpectedMessageGoesToAnUntaggedBuffer) {
   EXPECT_EQ(qp->resp.tagged.op, TmOp::kUnexpected);
   EXPECT_FALSE(qp->resp.wqe.valid);
   EXPECT_EQ(xrq->tags->hw_phase(), 0) << "counted when there was a buffer, not before";
-  r.tags.accepted(sim_now(), *qp);
+  r.tags.accepted(*qp);
   EXPECT_EQ(r.tags.unexpected(), 1u);
   EXPECT_EQ(xrq->tags->hw_phase(), 1);
 }
 
 TEST_F(TagUnitTest, AnEntryAppendedBehindAnUnexpectedMessageWaitsForTheSoftware) {
   arrive(message(TmhOp::kEager, kTag));
-  r.tags.accepted(sim_now(), *qp);
+  r.tags.accepted(*qp);
   ASSERT_TRUE(append(1));
   EXPECT_EQ(arrive(message(TmhOp::kEager, kTag)), Arrival::kUnmatched);
   SendWqe sync = list_wqe(TmListOp::kNop, 0, prm::TmSeg::kSwCnt);
