@@ -55,6 +55,11 @@ void fill_frame_objects(std::uint8_t* c) {
   put<g::log_max_rq>(c, kLogRqs);
   put<g::log_max_sq>(c, kLogSqs);
   put<g::log_max_tis_per_sq>(c, 0);
+  put<g::log_max_flow_counter_bulk>(c, kLogFlowCounterBulk);
+  put<g::flow_counter_bulk_alloc>(c, kCounterBulkUnits);
+  put<prm::cap_flow_counters_dump>(c, 1);
+  put<g::max_flow_counter_15_0>(c, kFlowCounters & 0xffff);
+  put<g::max_flow_counter_31_16>(c, kFlowCounters >> 16);
 }
 
 void fill_general_eth(const Options& options, std::uint8_t* c) {
@@ -100,11 +105,6 @@ void fill_general_eth(const Options& options, std::uint8_t* c) {
   put<g::log_max_current_uc_list>(c, kLogUcList);
   put<g::log_max_current_mc_list>(c, kLogMcList);
   put<g::log_max_vlan_list>(c, kLogVlanList);
-  put<g::log_max_flow_counter_bulk>(c, kLogFlowCounterBulk);
-  put<g::flow_counter_bulk_alloc>(c, kCounterBulkUnits);
-  put<prm::cap_flow_counters_dump>(c, 1);
-  put<g::max_flow_counter_15_0>(c, kFlowCounters & 0xffff);
-  put<g::max_flow_counter_31_16>(c, kFlowCounters >> 16);
   put<g::pcam_reg>(c, 1);
   put<g::modify_rq_counter_set_id>(c, 1);
   put<g::nic_receive_steering_discard>(c, 1);

@@ -13,7 +13,7 @@ namespace hcasim::fw {
 constexpr std::uint32_t kInlineNotRequired = 2;  // per_protocol_networking_offload_caps.wqe_inline_mode
 constexpr unsigned kLogMaxLso = 18;              // bytes, log2, of a large send
 
-// How many there are of the objects that queues of frames consist of, on either link.
+// How many there are of the objects that queues of frames and their flow tables consist of, on either link.
 void fill_frame_objects(std::uint8_t* cmd_hca_cap);
 void fill_general_eth(const Options& options, std::uint8_t* cmd_hca_cap);
 void fill_port_selection(const Options& options, std::uint8_t* maximum, std::uint8_t* power_on);

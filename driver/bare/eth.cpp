@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "driver/bare/blueflame.h"
+#include "prm/ipoib.h"
 
 namespace hcasim::bare {
 
 namespace {
 
-constexpr std::size_t kAddressPad = 16;  // bytes behind the address of a datagram (mlx5i_tx_wqe)
 constexpr std::size_t kEthInline = sizeof prm::EthSeg::inline_start;
 
 // Executes the mailbox; takes the object's number from the output. `destroy` destroys it.
@@ -331,7 +331,7 @@ std::uint16_t Sq::post(const EthWr& wr, bool ring) {
   std::vector<std::uint8_t> w(sizeof(prm::CtrlSeg));
   if (wr.to) {
     append(w, av_segment(device_, *wr.to));
-    w.resize(w.size() + kAddressPad);
+    w.resize(w.size() + prm::kAddressPad);
   }
   if (wr.op != WqeOp::kNop) {
     prm::EthSeg eth{};

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "driver/bare/ipoib.h"
 
+#include "prm/ipoib.h"
+
 namespace hcasim::bare {
 
 namespace {
-constexpr std::uint32_t kUd = 2, kMigrated = 3,
-                        kEnhanced = 2;  // qpc.st, pm_state, ulp_stateless_offload_mode
+constexpr std::uint32_t kUd = 2, kMigrated = 3;  // qpc.st, pm_state
 }
 
 IpoibQp::IpoibQp(Device& device) : device_(device), epoch_(device.epoch()) {
   using In = prm::create_qp_in;
   using C = In::qpc;
   Mailbox in(prm::op::CREATE_QP, In::bytes);
-  in.set<C::st>(kUd).set<C::pm_state>(kMigrated).set<C::ulp_stateless_offload_mode>(kEnhanced);
+  in.set<C::st>(kUd).set<C::pm_state>(kMigrated).set<C::ulp_stateless_offload_mode>(prm::kStatelessEnhanced);
   in.set<C::primary_address_path::vhca_port_num>(1).set<C::primary_address_path::grh>(1);
   qpn_ = static_cast<std::uint32_t>(
       device.exec(in, prm::create_qp_out::bytes).must().get<prm::create_qp_out::qpn>());

@@ -8,6 +8,7 @@
 #include "firmware-stub/objects/qp_context.h"
 #include "firmware-stub/objects/ring.h"
 #include "firmware-stub/objects/time_format.h"
+#include "prm/ipoib.h"
 #include "prm/umem.h"
 
 namespace hcasim::fw {
@@ -19,7 +20,6 @@ using C = In::qpc;
 
 enum : std::uint32_t { kRqOwn = 0, kRqSrq = 1, kRqNone = 3 };  // qpc.rq_type
 constexpr std::uint32_t kOffloadRendezvous = 1;                // qpc.offload_type
-constexpr std::uint32_t kStatelessEnhanced = 2;                // qpc.ulp_stateless_offload_mode
 constexpr unsigned kWqebb = 64;                                // bytes
 constexpr std::uint64_t kMinRq = 64;                           // bytes: an RQ is a whole number of these
 
@@ -55,7 +55,7 @@ bool wants_feature(const Command& cmd) {
 // IPoIB's enhanced offloads: the kernel's UD QP, in whose name queues of frames send, and which has none.
 bool stateless_mode_offered(const Caps& caps, const Command& cmd, QpType type) {
   const std::uint32_t mode = cmd.get<C::ulp_stateless_offload_mode>();
-  return mode == 0 || (mode == kStatelessEnhanced && type == QpType::kUd && cmd.uid == 0 &&
+  return mode == 0 || (mode == prm::kStatelessEnhanced && type == QpType::kUd && cmd.uid == 0 &&
                        caps.get<prm::cmd_hca_cap::ipoib_enhanced_offloads>() != 0);
 }
 
@@ -139,7 +139,7 @@ Syndrome Request::check_type(const Caps& caps, const Command& cmd) {
       !streams_offered(caps, cmd, dci()) || !affinity_offered(caps, cmd.get<C::lag_tx_port_affinity>()) ||
       !free_running(static_cast<std::uint32_t>(cmd.get<C::ts_format>())))
     return Syndrome::kQpFeature;
-  carries_frames = cmd.get<C::ulp_stateless_offload_mode>() == kStatelessEnhanced;
+  carries_frames = cmd.get<C::ulp_stateless_offload_mode>() == prm::kStatelessEnhanced;
   if (carries_frames) return Syndrome::kOk;
   const Syndrome s = read_geometry(caps, cmd, g);
   if (s != Syndrome::kOk) return s;

@@ -5,6 +5,7 @@
 
 #include "model/wqe/parse.h"
 #include "prm/cqe.h"
+#include "prm/ipoib.h"
 
 namespace hcasim {
 
@@ -16,8 +17,6 @@ constexpr std::size_t kInlineInSeg = sizeof prm::EthSeg::inline_start;  // inlin
 // Bytes: twice what cap.max_lso_cap says, as Linux looks at GSO_MAX_SIZE alone.
 constexpr std::uint32_t kMaxLso = 1u << 19;
 constexpr std::size_t kSegStart = offsetof(prm::EthSeg, inline_start);
-// Bytes between the address and the EthSeg of a datagram's WQE. Source: mlx5 ipoib/ipoib.h, mlx5i_tx_wqe.
-constexpr std::size_t kAddressPad = 16;
 
 std::size_t round_up(std::size_t bytes) { return (bytes + prm::kDs - 1) / prm::kDs * prm::kDs; }
 
@@ -42,9 +41,9 @@ bool take_eth(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendW
 
 // The address of a queue whose frames are datagrams; nothing is put into those but checksums.
 bool take_address(const std::uint8_t* bytes, std::size_t len, std::size_t& at, SendWqe& w) {
-  if (w.many_frames() || len - at < sizeof w.av + kAddressPad) return false;
+  if (w.many_frames() || len - at < sizeof w.av + prm::kAddressPad) return false;
   std::memcpy(&w.av, bytes + at, sizeof w.av);
-  at += sizeof w.av + kAddressPad;
+  at += sizeof w.av + prm::kAddressPad;
   return true;
 }
 

@@ -100,6 +100,13 @@ class Ipoib : public DeviceTest {
   Ipoib() { function_ = kIpoibFunction; }
 };
 
+TEST_F(Ipoib, CountersThatTheTablesOfferAreThere) {
+  using g = prm::cmd_hca_cap;
+  EXPECT_NE(dev().cap<g::max_flow_counter_31_16>() << 16 | dev().cap<g::max_flow_counter_15_0>(), 0u);
+  const EthObject counter = make_flow_counter(dev());
+  EXPECT_EQ(query_flow_counter(dev(), counter.number()).packets, 0u);
+}
+
 TEST_F(Ipoib, ADatagramComesWithItsHeadersAndSums) {
   Link link(dev());
   link.post_receives(2);
