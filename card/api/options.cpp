@@ -75,36 +75,37 @@ bool valid_name(const std::string& text) {
 
 constexpr const char* kNames = "1 to 64 letters, digits, '_', '-', '.'";
 
-// A row an option. set: false when the value is not what `allowed` says.
+// A row an option. set: false when the value is not what `allowed` says; of a value that has parts, or is a
+// file, `why` then says which of them is wrong.
 struct Option {
   const char* key;
   const char* fallback;
   const char* help;
   const char* allowed;
-  bool (*set)(Settings&, const std::string&);
+  bool (*set)(Settings&, const std::string&, std::string& why);
 };
 
 const std::string kGenerationKeys = generation_keys();
 
 const Option kOptions[] = {
     {"name", "hcaN", "name in messages and traces", kNames,
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.name = v;
        return valid_name(v);
      }},
     {"link", "eth", "link type of the port: Ethernet or InfiniBand", "eth, ib",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.firmware.link = v == "eth" ? fw::Link::kEthernet : fw::Link::kInfiniBand;
        return v == "eth" || v == "ib";
      }},
     {"profile", "default", "profile (times, generation): a name, or the path of a .toml file",
      "a name or path",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.profile = v;
        return !v.empty();
      }},
     {"trace", "(none)", "trace file to write; HCAs that name the same file share it", "a path",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.trace = v;
        return true;
      }},
@@ -112,9 +113,9 @@ const Option kOptions[] = {
      "what the driver has to keep is checked: breaches are reported (report), end the device's service "
      "(strict), or go unseen (off)",
      "report, strict, off",
-     [](Settings& s, const std::string& v) { return traces::parse_mode(v, &s.rules); }},
+     [](Settings& s, const std::string& v, std::string&) { return traces::parse_mode(v, &s.rules); }},
     {"rules_told", "1", "how many breaches of each rule are logged; 0: all", "0 to 1000000",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, 1000000, n)) return false;
        s.breaches_logged = static_cast<unsigned>(n);
@@ -124,7 +125,7 @@ const Option kOptions[] = {
      "MiB of memory that the trace is kept in: what is oldest goes; the file is written on request and at "
      "the end. 0: the file is written at once",
      "0 to 65536",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, 65536, n)) return false;
        s.trace_ring = static_cast<unsigned>(n);
@@ -133,15 +134,15 @@ const Option kOptions[] = {
     {"trace_filter", "all",
      "what the trace is to hold: qp=A+B-C, point=A+B, kind=A+B, detail, path; parted by '/'",
      "qp=, point=, kind= and values parted by '+', detail, path, all",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string& why) {
        s.trace_filter = v;
-       return traces::RecordFilter().parse(v, nullptr);
+       return traces::RecordFilter().parse(v, &why);
      }},
     {"trace_on", "on", "the trace begins at once, or when hca_set_trace() starts it", "on, off",
-     [](Settings& s, const std::string& v) { return to_bool(v, s.trace_on); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.trace_on); }},
     {"capture", "(none)",
      "pcapng file of what leaves and enters the port; HCAs that name the same file share it", "a path",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.capture = v;
        return true;
      }},
@@ -150,7 +151,7 @@ const Option kOptions[] = {
      "the "
      "first of them",
      "a path",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.record = v;
        return !v.empty();
      }},
@@ -158,7 +159,7 @@ const Option kOptions[] = {
      "with record=: the state of all HCAs goes into the recording whenever so much time has passed, for "
      "hcasim replay --from; 0: never",
      "0, or a time from 1us on with its unit, such as 500ms or 10s",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        if (v == "0") {
          s.snapshot_every = 0;
          return true;
@@ -166,75 +167,73 @@ const Option kOptions[] = {
        return !v.empty() && std::isalpha(static_cast<unsigned char>(v.back())) &&
               parse_time(v, s.snapshot_every) && s.snapshot_every >= from_ns(1000);
      }},
-    {"faults", "(none)", "scenario of faults to inject, TOML (hcasim faults)", "a path",
-     [](Settings& s, const std::string& v) {
-       std::string why;
+    {"faults", "(none)", "scenario of faults to inject, TOML (hcasim faults)", "the path of a scenario",
+     [](Settings& s, const std::string& v, std::string& why) {
        s.scenario_text.clear();
        return read_scenario(v, s.scenario_text, why) && parse_scenario(s.scenario_text, v, s.scenario, why);
      }},
     {"keep_link", "on", "Ethernet: the link stays up for the far end when the driver takes the port down",
-     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.keep_link); }},
+     "on, off", [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.keep_link); }},
     {"bf", "off", "BlueFlame: WQEs by write-combining bursts", "on, off",
-     [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.bf); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.firmware.bf); }},
     {"ipoib_offloads", "off",
      "InfiniBand: IPoIB's checksums, large sends and queues by the card; with them Linux' IPoIB has no "
      "connected mode",
-     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.ipoib); }},
+     "on, off", [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.firmware.ipoib); }},
     {"sm", "on", "built-in subnet manager: the port becomes ACTIVE with a LID", "on, off",
-     [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.sm); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.firmware.sm); }},
     {"lid", "(free)", "LID that the built-in subnet manager assigns: 1, or after the peer's", "1 to 0xbfff",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 0xbfff, n)) return false;
        s.firmware.lid = static_cast<std::uint16_t>(n);
        return true;
      }},
     {"cable", "(none)", "the port is joined to that of this HCA of the same machine", kNames,
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.cable = v;
        return valid_name(v);
      }},
     {"switch", "(none)",
      "the port is on the modelled switch of this name, with all HCAs of this process that name it", kNames,
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.switch_name = v;
        return valid_name(v);
      }},
     {"card", "(none)",
      "the port is one of the two of the card of this name, in the order in which they are made", kNames,
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.card = v;
        return valid_name(v);
      }},
     {"wire", "(none)", "the port is joined to that of an HCA in another process, or to the host's network",
      "unix:PATH, tcp:HOST:PORT, shm:NAME, host",
-     [](Settings& s, const std::string& v) {
-       std::string why;
+     [](Settings& s, const std::string& v, std::string& why) {
        s.host_wire = v == "host";
        s.wire.reset();
        return s.host_wire || wire::parse_address(v, s.wire.emplace(), why);
      }},
     {"node_guid", "0", "node and port GUID, and the card's; 0: made from the HCA's number",
      "1 to 16 hexadecimal digits",
-     [](Settings& s, const std::string& v) { return to_guid(v, s.firmware.node_guid); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_guid(v, s.firmware.node_guid); }},
     {"mac", "0", "MAC address of the Ethernet link; 0: made from node_guid",
      "12 hexadecimal digits, not a group address",
-     [](Settings& s, const std::string& v) { return to_mac(v, s.firmware.mac); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_mac(v, s.firmware.mac); }},
     {"generation", "(profile)", "what the card says it is, and what it offers at most",
      kGenerationKeys.c_str(),
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.generation = find_generation(v);
        return s.generation != nullptr;
      }},
     {"device_id", "(generation)", "PCI device ID that PCI header and firmware report", "1 to 0xffff",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 0xffff, n)) return false;
        s.firmware.device_id = static_cast<std::uint16_t>(n);
        return true;
      }},
     {"vfs", "0", "virtual functions that the card has (SR-IOV)", "0 to 127",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, HCA_MAX_VFS, n)) return false;
        s.firmware.vfs = static_cast<unsigned>(n);
@@ -245,27 +244,28 @@ const Option kOptions[] = {
      "select "
      "it; both ports of the card say the same",
      "queue, hash",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.firmware.port_tables = v == "hash";
        return v == "hash" || v == "queue";
      }},
     {"crypto", "off",
      "the board may encrypt: TLS in line, IPsec, MACsec and, on connectx7, PSP, on Ethernet, of generations "
      "that can (connectx6dx, connectx7)",
-     "on, off", [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.crypto); }},
+     "on, off",
+     [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.firmware.crypto); }},
     {"sfs", "0", "sub-functions that the card can have, on Ethernet", "0 to 64",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, HCA_MAX_SFS, n)) return false;
        s.firmware.sfs = static_cast<unsigned>(n);
        return true;
      }},
     {"page_requests", "on", "firmware asks the driver for host pages", "on, off",
-     [](Settings& s, const std::string& v) { return to_bool(v, s.firmware.page_requests); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.firmware.page_requests); }},
     {"command_limit_ms", "0",
      "time limit of commands, as announced to the driver; 0: none, and it takes its own (Linux: 60 s)",
      "0, 100 to 1000000",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, 1000000, n) || (n != 0 && n < 100)) return false;
        s.firmware.command_limit_ms = static_cast<std::uint32_t>(n);
@@ -273,14 +273,14 @@ const Option kOptions[] = {
      }},
     {"batch_window_ns", "(profile)",
      "work this near together is handled in one activation: faster, less exact", "0 to 1000000",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 0, 1000000, n)) return false;
        s.batch_window = from_ns(static_cast<double>(n));
        return true;
      }},
     {"wire_latency_ns", "(profile)", "latency of the cable, for what leaves this port", "1 to 1000000000",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 1000000000, n)) return false;
        s.wire_latency = from_ns(static_cast<double>(n));
@@ -288,17 +288,17 @@ const Option kOptions[] = {
      }},
     {"coupled", "off",
      "with wire=unix:, tcp:, shm: time is the other end's, exactly; that end must say so too", "on, off",
-     [](Settings& s, const std::string& v) { return to_bool(v, s.coupled); }},
+     [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.coupled); }},
     {"kernel", "fast",
      "all blocks have their turns from one SystemC process, or (native) each is one of its own: the same "
      "results, slower, for SystemC's tools (docs/systemc.md)",
      "fast, native",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        s.native = v == "native";
        return v == "native" || v == "fast";
      }},
     {"dc_contexts", "(profile)", "DC initiators that the DC targets can serve at a time", "1 to 1048576",
-     [](Settings& s, const std::string& v) {
+     [](Settings& s, const std::string& v, std::string&) {
        std::uint64_t n = 0;
        if (!to_number(v, 1, 1u << 20, n)) return false;
        s.dc_contexts = static_cast<unsigned>(n);
@@ -414,15 +414,6 @@ void refuse(const std::string& key, const std::string& value, const char* allowe
   err = key + "=" + value + ": allowed: " + allowed;
 }
 
-// What is wrong with a value that has parts.
-std::string reason(const std::string& key, const std::string& value) {
-  std::string why;
-  wire::Address address;
-  if (key == "wire") wire::parse_address(value, address, why);
-  if (key == "trace_filter") traces::RecordFilter().parse(value, &why);
-  return why;
-}
-
 template <class Row>
 std::string line(const Row& r, const char* fallback) {
   std::string text(r.key);
@@ -459,15 +450,10 @@ bool one_file_twice(const Settings& s, std::string& err) {
 bool parse_options(const std::string& text, Settings& out, std::string& err) {
   const bool good = for_each_pair(text, err, [&](const std::string& key, const std::string& value) {
     if (const Option* row = find(kOptions, key)) {
-      if (row->set(out, value)) return true;
-      // What is wrong with a file stands in it.
-      if (key == "faults" && !(read_scenario(value, out.scenario_text, err) &&
-                               parse_scenario(out.scenario_text, value, out.scenario, err))) {
-        err.insert(0, "faults=" + value + ": ");
-        return false;
-      }
+      std::string why;
+      if (row->set(out, value, why)) return true;
       refuse(key, value, row->allowed, err);
-      if (const std::string why = reason(key, value); !why.empty()) err += "; " + why;
+      if (!why.empty()) err += "; " + why;
       return false;
     }
     if (const PortFault* row = find(kPortFaults, key)) {
