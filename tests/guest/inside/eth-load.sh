@@ -14,7 +14,6 @@ in_far ip link set lo up && in_far ip link set "$far" up && in_far ip address ad
 carrier() { $1 grep -qs 1 "/sys/class/net/$2/carrier"; }
 within 30 carrier "" "$near"
 within 30 carrier in_far "$far"
-listens() { in_far grep -qs ":$1 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 counter() { in_far ethtool -S "$far" | awk -v name="$1:" '$1 == name { print $2 }'; }
 octets() { in_far cat "/sys/class/net/$far/statistics/$1_bytes"; }
 
@@ -22,7 +21,7 @@ octets() { in_far cat "/sys/class/net/$far/statistics/$1_bytes"; }
 flows() {
   in_far timeout 900 iperf3 -s -1 >/tmp/server 2>&1 &
   server=$!
-  within 30 listens 1451
+  within 30 listens 5201 in_far
   timeout 900 iperf3 -c 10.9.1.2 -t 2000 "$@" >/tmp/client 2>&1 &
   client=$!
 }
@@ -87,7 +86,7 @@ follows() {
 for cpu in 0 1 0; do
   in_far timeout 300 taskset -c $cpu iperf3 -s -1 >/tmp/server 2>&1 &
   server=$!
-  within 30 listens 1451
+  within 30 listens 5201 in_far
   timeout 300 taskset -c $cpu iperf3 -c 10.9.1.2 -t 1000 >/tmp/client 2>&1 &
   client=$!
   before=("$(counter rx0_packets)" "$(counter rx1_packets)")

@@ -24,7 +24,6 @@ both=(10.9.1.2 '[fd00:9::2]')
 counter() { in_far ethtool -S "$far" | awk -v name="$1:" '$1 == name { print $2 }'; }
 # What IP has got: packets of whatever size.
 received() { in_far awk '/^Ip: [0-9]/ {v4 = $4} $1 == "Ip6InReceives" {v6 = $2} END {print v4 + v6}' /proc/net/snmp /proc/net/snmp6; }
-listens() { in_far grep -qs ":$1 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 # across WHAT ADDRESS...: the file to each; says in $packets how many IP got of them, in $bytes how many bytes the card has merged.
 across() {
   local what=$1 address server
@@ -34,7 +33,7 @@ across() {
     rm -f /tmp/got
     in_far timeout 100 socat -u TCP6-LISTEN:5300,reuseaddr,ipv6only=0 CREATE:/tmp/got &
     server=$!
-    within 30 listens 14B4
+    within 30 listens 5300 in_far
     timeout 100 socat -u FILE:/tmp/file "TCP:$address:5300" || fail "socat to $address"
     wait $server || fail "the receiver of $address"
     [[ $(sha256sum </tmp/got) == "$sum" ]] || fail "$feature, $what: the file arrived at $address as something else"
@@ -59,7 +58,7 @@ merges() {
   # Turned off and on while segments come.
   in_far timeout 300 iperf3 -s -1 >/tmp/server 2>&1 &
   server=$!
-  within 30 listens 1451
+  within 30 listens 5201 in_far
   timeout 300 iperf3 -c 10.9.1.2 -t 1000 >/tmp/client 2>&1 &
   client=$!
   for _ in 1 2 3; do

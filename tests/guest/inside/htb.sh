@@ -19,7 +19,7 @@ per_payload=1.0483
 # serve PORT; flow PORT BYTES: by TCP port; prints Mb/s of frames.
 serve() {
   in_far timeout 100 iperf3 -s -1 -p "$1" >"/tmp/server.$1" 2>&1 &
-  within 30 in_far grep -qs "$(printf ':%04X 0*:0000 0A' "$1")" /proc/net/tcp /proc/net/tcp6
+  within 30 listens "$1" in_far
 }
 flow() {
   timeout 100 iperf3 -f k -c 10.9.1.200 -p "$1" -n "$2" >"/tmp/client.$1" 2>&1 || fail "iperf3: $(cat "/tmp/client.$1" "/tmp/server.$1")"

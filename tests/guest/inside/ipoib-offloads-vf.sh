@@ -13,25 +13,21 @@ for n in 0 1 2; do
   ip netns add "f$n" && ip link set "${names[n]}" netns "f$n" && ip -n "f$n" address add "10.9.1.$((n + 1))/24" dev "${names[n]}" &&
     ip -n "f$n" link set "${names[n]}" up || fail "${names[n]}"
 done
-carrier() { [[ $(ip netns exec "f$1" cat "/sys/class/net/${names[$1]}/carrier") == 1 ]]; }
+in_side() { ip netns exec "f$1" "${@:2}"; }
+carrier() { [[ $(in_side "$1" cat "/sys/class/net/${names[$1]}/carrier") == 1 ]]; }
 for n in 0 1 2; do within 60 carrier $n; done
-listens() { ip netns exec "f$1" grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; }
 for from in 0 1 2; do
   for to in 0 1 2; do
     ((from != to)) || continue
-    ip netns exec f$from ping -q -c 3 -i 0.2 -W 5 -s 3000 "10.9.1.$((to + 1))" || fail "ping from function $from to $to"
-    ip netns exec f$to timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-    within 30 listens $to
-    ip netns exec f$from timeout 60 iperf3 -c "10.9.1.$((to + 1))" -n 8M >/tmp/client 2>&1 || { cat /tmp/client /tmp/server && fail "iperf3 from function $from to $to"; }
-    wait %% 2>/dev/null
-    note "$from to $to: $(grep receiver /tmp/client)"
+    in_side $from ping -q -c 3 -i 0.2 -W 5 -s 3000 "10.9.1.$((to + 1))" || fail "ping from function $from to $to"
+    tcp_between "in_side $to" "in_side $from" "10.9.1.$((to + 1))" -n 8M
   done
 done
 for n in 0 1 2; do
-  (($(ip netns exec f$n ethtool -S "${names[n]}" | awk '$1 == "tx_tso_packets:" { print $2 }') > 50)) || fail "function $n has made segments itself"
+  (($(in_side $n ethtool -S "${names[n]}" | awk '$1 == "tx_tso_packets:" { print $2 }') > 50)) || fail "function $n has made segments itself"
 done
 # The driver of a virtual function that goes takes its interface with it; the others work on.
 echo "$(basename "$(vf_of 0)")" >/sys/bus/pci/drivers/mlx5_core/unbind || fail "unbind"
-ip netns exec f0 ping -q -c 3 -i 0.2 -W 5 10.9.1.3 || fail "ping while a function is gone"
+in_side 0 ping -q -c 3 -i 0.2 -W 5 10.9.1.3 || fail "ping while a function is gone"
 vfs 0
 no_complaints "IPoIB of virtual functions"

@@ -19,7 +19,6 @@ carrier() { [[ $(in_side "$2" cat "/sys/class/net/$1$2/carrier") == 1 ]]; }
 for side in 0 1; do in_side $side ip link set lo up && in_side $side ip link set "ib$side" up || fail "ib$side up"; done
 for side in 0 1; do within 60 carrier ib $side; done
 
-listens() { in_side "$1" grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; }
 # stat SIDE NAME: a counter of the driver.
 stat() { in_side "$1" ethtool -S "ib$1" | awk -v name="$2:" '$1 == name { print $2 }'; }
 # both_ways PREFIX NETWORK PING: with each side as the client.
@@ -32,11 +31,7 @@ both_ways() {
     other=$((1 - side))
     in_side $side ping -q -c 5 -i 0.2 -W 5 "$2.$((other + 1))" || fail "ping from $1$side"
     in_side $side ping -q -c 5 -i 0.2 -W 5 -M 'do' -s "$3" "$2.$((other + 1))" || fail "ping of $3 bytes from $1$side"
-    in_side $other timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-    within 30 listens "$other"
-    in_side $side timeout 60 iperf3 -c "$2.$((other + 1))" -n 32M -P 2 >/tmp/client 2>&1 || { cat /tmp/client /tmp/server && fail "iperf3 from $1$side"; }
-    wait %% 2>/dev/null
-    note "$1$side: $(grep 'SUM.*receiver' /tmp/client)"
+    tcp_between "in_side $other" "in_side $side" "$2.$((other + 1))" -n 32M -P 2
   done
 }
 both_ways ib 10.9.1 4000
@@ -51,7 +46,7 @@ head -c 3000001 /dev/urandom >/tmp/data
 theirs=$(in_side 1 ip -6 -o address show dev ib1 scope link | awk '{ sub("/.*", "", $4); print $4 }')
 in_side 0 ping -6 -q -c 3 -i 0.2 -W 5 "$theirs%ib0" || fail "ping of $theirs"
 in_side 1 timeout 60 socat -u TCP6-LISTEN:5201,reuseaddr OPEN:/tmp/got,creat,trunc &
-within 30 listens 1
+within 30 listens 5201 in_side 1
 in_side 0 timeout 60 socat -u OPEN:/tmp/data "TCP6:[$theirs%ib0]:5201" || fail "socat"
 wait %% || fail "socat at the other side"
 cmp /tmp/data /tmp/got || fail "what came is not what was sent"

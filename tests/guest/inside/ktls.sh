@@ -31,8 +31,7 @@ talk() {
   port=$((port + 1))
   in_side "$server" timeout 300 ktls serve "$address" "$port" "$@" >"$out.serve" 2>&1 &
   local serving=$!
-  listens() { in_side "$server" ss -Hltn "sport = :$port" | grep -q .; }
-  within 60 listens
+  within 60 listens "$port" in_side "$server"
   in_side $((1 - server)) timeout 300 ktls connect "$address" "$port" "$@" >"$out.connect" 2>&1 || fail "$what: $(cat "$out".*) $(in_side 0 ethtool -S "$card" | grep tls | grep -v ': 0')"
   wait "$serving" || fail "$what: serving: $(cat "$out".*)"
   note "$what: $(<"$out.connect"), server on side $server; tx: $(counter tx_tls_encrypted_packets) packets, $(counter tx_tls_dump_packets) dumps, $(counter tx_tls_ooo) out of order; rx: $(counter rx_tls_decrypted_packets) packets, resync $(counter rx_tls_resync_req_pkt), $(counter rx_tls_resync_res_ok), errors $(counter rx_tls_err)"

@@ -47,12 +47,7 @@ on_one writes mlx5_bond_0 -s 65536 -q 1 -n 200
 roce "$far_rdma" mlx5_bond_0 ibv_rc_pingpong -c -n 200
 roce mlx5_bond_0 "$far_rdma" ibv_ud_pingpong -c -s 1024 -n 200
 # The bond's own policy for TCP, whose queues each port has by itself.
-streams() {
-  in_far iperf3 -s -1 >/tmp/server 2>&1 &
-  within 30 in_far grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6
-  timeout 60 iperf3 -c 10.9.1.200 -P 16 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
-  wait
-}
+streams() { tcp_between in_far "" 10.9.1.200 -P 16 -n 16M; }
 count streams
 ((sent[0] >= 200 && sent[1] >= 200)) || fail "TCP not spread: ${sent[*]}"
 

@@ -60,12 +60,7 @@ roce mlx5_bond_1 mlx5_bond_0 ibv_ud_pingpong -c -s 1024 -n 200
 ip netns add far && ip link add link bond1 name mv1 type macvlan mode private && ip link set mv1 netns far || fail "macvlan"
 in_far ip link set mv1 up && in_far ip address add 10.9.2.200/24 dev mv1 && ip address add 10.9.2.100/24 dev bond0 || fail "addresses"
 reaches "" 10.9.2.200
-streams() {
-  in_far iperf3 -s -1 >/tmp/server 2>&1 &
-  within 30 in_far grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6
-  timeout 60 iperf3 -c 10.9.2.200 -P 16 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
-  wait
-}
+streams() { tcp_between in_far "" 10.9.2.200 -P 16 -n 16M; }
 both 500 streams
 
 mark_again "LACP"

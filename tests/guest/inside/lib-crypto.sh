@@ -38,8 +38,7 @@ talk() {
   port=$((port + 1)) out=/tmp/talk.$port
   in_side "$server" timeout 300 iperf3 -s -1 -p "$port" >"$out.server" 2>&1 &
   local serving=$!
-  listens() { in_side "$server" ss -Hltn "sport = :$port" | grep -q .; }
-  within 60 listens
+  within 60 listens "$port" in_side "$server"
   in_side $((1 - server)) timeout 300 iperf3 -c "${address[server]}" -p "$port" -i 1 "$@" >"$out.client" 2>&1 || status=$?
   wait "$serving" || status=$?
   ((status == 0)) || fail "iperf3 $*: $(cat "$out.client" "$out.server"; say_state)"

@@ -63,17 +63,6 @@ perftest_between() {
 # On Ethernet: interfaces of virtual functions are in name spaces vfN of their own.
 # in_vf N COMMAND...
 in_vf() { ip netns exec "vf$1" "${@:2}"; }
-listens() { "$@" grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6; }
-# tcp_between "PREFIX OF SERVER" "PREFIX OF CLIENT" ADDRESS
-tcp_between() {
-  local server
-  $1 timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-  server=$!
-  within 30 listens $1
-  $2 timeout 60 iperf3 -c "$3" -n 16M >/tmp/client 2>&1 || fail "iperf3 to $3: $(cat /tmp/client /tmp/server)"
-  wait "$server"
-  note "to $3: $(grep receiver /tmp/client)"
-}
 # v2_gid_of DEVICE: index of its RoCE v2 GID over IPv4.
 v2_gid_of() {
   local index gid type at=/sys/class/infiniband/$1/ports/1

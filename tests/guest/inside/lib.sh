@@ -144,15 +144,35 @@ within() {
   done
 }
 
+# listens PORT [COMMAND...]: somebody does on this TCP port, there where COMMAND leads (such as: in_side 1).
+listens() {
+  local hex
+  hex=$(printf ':%04X' "$1")
+  "${@:2}" grep -qs "$hex 0*:0000 0A" /proc/net/tcp /proc/net/tcp6
+}
 # until_listens PORT PID: the server PID waits for its client on TCP port PORT.
 until_listens() {
-  local end=$((SECONDS + 60)) hex
-  hex=$(printf ':%04X' "$1")
-  until grep -qs "$hex 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do
+  local end=$((SECONDS + 60))
+  until listens "$1"; do
     kill -0 "$2" 2>/dev/null || return 1
     ((SECONDS < end)) || return 1
     sleep 0.1
   done
+}
+
+# tcp_between "PREFIX OF SERVER" "PREFIX OF CLIENT" ADDRESS [ARGS...]: iperf3, with what prefixes such as "in_side 1" lead to; what the
+# client says is in /tmp/client.
+tcp_between() {
+  local server status=0 args=("${@:4}")
+  ((${#args[@]} > 0)) || args=(-n 16M)
+  $1 timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
+  server=$!
+  within 30 listens 5201 $1
+  $2 timeout 60 iperf3 -c "$3" "${args[@]}" >/tmp/client 2>&1 || status=$?
+  if ((status != 0)); then kill "$server" 2>/dev/null; fi
+  wait "$server" || status=$?
+  ((status == 0)) || fail "iperf3 to $3: $(cat /tmp/client /tmp/server)"
+  note "to $3: $(grep receiver /tmp/client | tail -n 1)"
 }
 
 # alive PID...: all of them.

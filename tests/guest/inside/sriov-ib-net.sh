@@ -42,11 +42,7 @@ ip address add 10.9.1.1/24 dev ib0 && ip -n vf address add 10.9.1.2/24 dev "$net
 within 60 sh -c "ip netns exec vf cat /sys/class/net/$net/carrier | grep -q 1"
 ping -q -c 10 -i 0.2 -W 5 10.9.1.2 || fail "ping"
 ip netns exec vf ping -q -c 5 -i 0.2 -W 5 -M 'do' -s 2000 10.9.1.1 || fail "ping back"
-timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-within 30 grep -qs ':1451 0*:0000 0A' /proc/net/tcp /proc/net/tcp6
-ip netns exec vf timeout 60 iperf3 -c 10.9.1.1 -n 16M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
-wait
-note "$(grep receiver /tmp/client)"
+tcp_between "" "ip netns exec vf" 10.9.1.1
 # received VF: packets that it has got, as its manager is told.
 received() {
   ip -s link show ib0 | awk -v vf="$1" '$1 == "vf" { n = $2 } n == vf && $1 == "RX:" { getline; if ($2 + 0 > 0 || $1 + 0 > 0) print $2; exit }'

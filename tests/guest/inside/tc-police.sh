@@ -25,7 +25,7 @@ arrived() { in_vf 1 cat "/sys/class/net/${net[1]}/statistics/rx_packets"; }
 has_arrived() { (($(arrived) >= $1)); }
 flood() {
   in_vf 1 timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-  within 30 listens in_vf 1
+  within 30 listens 5201 in_vf 1
   in_vf 0 timeout 60 iperf3 -c 10.9.1.2 -u -b 0 -l "$1" -t 9 >/tmp/client 2>&1 &
   within 30 has_arrived $(($(arrived) + 1000)) # and the burst is over
   in_vf 0 bash -c "$(declare -f card_us look); look ${net[0]} tx" >/tmp/sent &

@@ -31,11 +31,8 @@ through() {
   [[ $here == *csum* ]] || reaches "" 10.9.7.200
   segments=$(of "" "$near" tx_tso_inner_packets) sums=$(of "" "$near" tx_csum_partial_inner) checked=$(of in_far "$far" rx_csum_unnecessary_inner)
   ring_counts >/tmp/before
-  in_far timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-  within 30 listens in_far
   # So many streams that chance does not give all of them to one queue.
-  timeout 60 iperf3 -c 10.9.7.200 -P 16 -n 6M >/tmp/client 2>&1 || fail "iperf3: $(cat /tmp/client /tmp/server)"
-  wait $!
+  tcp_between in_far "" 10.9.7.200 -P 16 -n 6M
   used=$(ring_counts | paste -d ' ' /tmp/before - | awk '$4 - $2 > 20 { n++ } END { print n + 0 }')
   segments=$(($(of "" "$near" tx_tso_inner_packets) - segments)) sums=$(($(of "" "$near" tx_csum_partial_inner) - sums))
   checked=$(($(of in_far "$far" rx_csum_unnecessary_inner) - checked))
@@ -45,10 +42,7 @@ through() {
   ((checked > 500)) || fail "$what: inner checksums are not checked by the card"
   ((used > 1)) || fail "$what: all was received by one queue"
   if [[ $what != ipip ]]; then # which carries no IPv6
-    in_far timeout 60 iperf3 -s -1 >/tmp/server 2>&1 &
-    within 30 listens in_far
-    timeout 60 iperf3 -6 -c fd09:7::200 -n 2M >/tmp/client 2>&1 || fail "iperf3 over IPv6: $(cat /tmp/client /tmp/server)"
-    wait $!
+    tcp_between in_far "" fd09:7::200 -6 -n 2M
   fi
   ip link del tun0 && in_far ip link del tun0 || fail "$what"
 }

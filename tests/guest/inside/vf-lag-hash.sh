@@ -39,11 +39,10 @@ all_reach() {
 }
 all_reach
 # streams: TCP of both functions, from both processors and so from two queues of each.
-waits_at() { in_far grep -qs "$(printf ':%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 streams() {
   local vf cpu client=() n=0
   for n in 0 1 2 3; do in_far iperf3 -s -1 -p $((5201 + n)) >/tmp/server.$n 2>&1 & done
-  for n in 0 1 2 3; do within 30 waits_at $((5201 + n)); done
+  for n in 0 1 2 3; do within 30 listens $((5201 + n)) in_far; done
   for n in 0 1 2 3; do
     vf=$((n / 2)) cpu=$((n % 2))
     on_cpu $cpu ip netns exec vf$vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + n)) "$@" >/tmp/client.$n 2>&1 &

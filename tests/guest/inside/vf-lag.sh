@@ -71,7 +71,6 @@ all_reach
 leave_by "$p0" "$p1" 20 once "in_vf 0" 10.9.1.200
 leave_by "$p0" "$p1" 20 once "in_vf 1" 10.9.1.200
 
-waits_at() { in_far grep -qs "$(printf ':%04X' "$1") 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 ports=("$p0" "$p1")
 # pull PORT MAP: its cable is pulled while both functions send; they go on by the other port.
 pull() {
@@ -80,7 +79,7 @@ pull() {
   for vf in 0 1; do
     in_far iperf3 -s -1 -p $((5201 + vf)) >/tmp/server.$vf 2>&1 &
   done
-  for vf in 0 1; do within 30 waits_at $((5201 + vf)); done
+  for vf in 0 1; do within 30 listens $((5201 + vf)) in_far; done
   for vf in 0 1; do
     in_vf $vf timeout 60 iperf3 -c 10.9.1.200 -p $((5201 + vf)) -b 40M -t 15 >/tmp/client.$vf 2>&1 &
     client+=($!)
