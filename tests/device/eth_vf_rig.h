@@ -14,43 +14,14 @@ inline Card& the_card() {
   return *made;
 }
 
-enum : std::uint32_t { kDown = 0, kUp = 1, kFollow = 2 };
 enum : std::uint32_t { kEgressAcl = 2, kIngressAcl = 3, kFdb = 4 };
 constexpr std::uint64_t kMac = 0x020000000001;
 
-class EthVf : public ::testing::Test {
+class EthVf : public VfTest {
  public:
-  explicit EthVf(Card& card = the_card()) : c(card) {}
+  explicit EthVf(Card& card = the_card()) : VfTest(card) {}
 
  protected:
-  void SetUp() override {
-    c.card.reset();
-    pf.probe();
-  }
-  void TearDown() override { EXPECT_EQ(c.machine.memory().stray_writes(), 0u); }
-
-  CommandResult enable(std::uint32_t function, bool on = true) {
-    if (!on) {
-      Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
-      return pf.exec(in.set<prm::disable_hca_in::function_id>(function));
-    }
-    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
-    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
-  }
-  std::unique_ptr<bare::Device> probed(FunctionId f) {
-    EXPECT_TRUE(enable(f).ok());
-    auto device = std::make_unique<bare::Device>(c.machine.function(f));
-    device->probe();
-    return device;
-  }
-  // A command of the manager's about a vport.
-  template <class In>
-  static Mailbox about(std::uint16_t opcode, std::uint32_t vport, std::uint16_t op_mod = 0) {
-    Mailbox in(opcode, In::bytes, op_mod);
-    in.set<typename In::other_vport>(1);
-    in.set<typename In::vport_number>(vport);
-    return in;
-  }
   CommandResult nic_vport(bare::Device& d, std::uint32_t vport, bool other) {
     using In = prm::query_nic_vport_context_in;
     Mailbox in(prm::op::QUERY_NIC_VPORT_CONTEXT, In::bytes);
@@ -109,9 +80,6 @@ class EthVf : public ::testing::Test {
     for (const auto& e : pf.async_events()) n += e.type == prm::EqeType::kNicVportChange;
     return n;
   }
-
-  Card& c;
-  bare::Device pf{c.machine.function(0)};
 };
 
 }  // namespace hcasim

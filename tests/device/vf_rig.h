@@ -119,6 +119,47 @@ struct End {
   bare::Mr mr;
 };
 
+// The card, its physical function's driver up.
+class VfTest : public ::testing::Test {
+ public:
+  explicit VfTest(Card& card) : c(card) {}
+
+ protected:
+  void SetUp() override {
+    c.card.reset();
+    pf.probe();
+  }
+  void TearDown() override { EXPECT_EQ(c.machine.memory().stray_writes(), 0u); }
+
+  CommandResult enable(std::uint32_t function, bool on = true) {
+    if (!on) {
+      Mailbox in(prm::op::DISABLE_HCA, prm::disable_hca_in::bytes);
+      return pf.exec(in.set<prm::disable_hca_in::function_id>(function));
+    }
+    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
+    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
+  }
+  std::unique_ptr<bare::Device> probed(FunctionId f) {
+    EXPECT_TRUE(enable(f).ok());
+    auto device = std::make_unique<bare::Device>(c.machine.function(f));
+    device->probe();
+    return device;
+  }
+  // A command of the manager's about a vport.
+  template <class In>
+  static Mailbox about(std::uint16_t opcode, std::uint32_t vport, std::uint16_t op_mod = 0) {
+    Mailbox in(opcode, In::bytes, op_mod);
+    in.set<typename In::other_vport>(1);
+    in.set<typename In::vport_number>(vport);
+    return in;
+  }
+
+  enum : std::uint32_t { kDown = 0, kUp = 1, kFollow = 2 };  // what a vport's link is made to do
+
+  Card& c;
+  bare::Device pf{c.machine.function(0)};
+};
+
 // The general capabilities that a function may have, as its manager is told.
 inline std::vector<std::uint8_t> general_caps_of(bare::Device& manager, std::uint32_t function) {
   using Query = prm::query_hca_cap_in;
