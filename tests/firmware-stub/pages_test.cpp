@@ -196,11 +196,20 @@ TEST_F(DeafPages, TeardownWhileACommandWaits) {
 // What waits is forgotten with everything else.
 TEST_F(DeafPages, ResetWhileACommandWaits) {
   Pd pd(dev());
-  dev().cmd().submit(greedy(pd.pdn()), 16, [](const CommandResult&) {});
+  std::optional<CommandResult> result;
+  dev().cmd().submit(greedy(pd.pdn()), 16, [&](const CommandResult& r) { result = r; });
   machine().advance(10'000'000);
+  dev().cmd().poll();
+  EXPECT_FALSE(result);
   dev().function_reset();
   machine().advance(10'000'000);
   dev().probe();
+  const auto used = fn().counter("fw_pages_used");
+  dev().give_pages(400);
+  machine().advance(10'000'000);
+  dev().cmd().poll();
+  EXPECT_FALSE(result);
+  EXPECT_EQ(fn().counter("fw_pages_used"), used) << "the command has its pages after the reset";
 }
 
 TEST_F(Pages, QueryKnowsThreeKinds) {
