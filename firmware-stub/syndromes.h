@@ -203,7 +203,7 @@
   X(QpDbr, 0x5a080c, kBadParam, kDbrAlign, "QP's doorbell record not 8-byte aligned")                     \
   X(QpRqType, 0x5a080d, kBadParam, kWqLayout, "rq_type not supported")                                    \
   X(QpFeature, 0x5a080e, kBadParam, kCapNotOffered, "QP feature not offered")                             \
-  X(QpBusy, 0x5a080f, kBadResState, kDestroyBusy, "QP attached to a multicast group")                     \
+  X(QpBusy, 0x5a080f, kBadResState, kDestroyBusy, "QP in a multicast group or named by a TIS")            \
   X(QpSpecial, 0x5a0810, kBadResState, kQpSpecial, "the port's special QP exists already")                \
   X(QpMtu, 0x5a0811, kBadParam, kQpMtu, "path MTU not supported")                                         \
   X(QpPath, 0x5a0812, kIx, kQpPath, "P_Key, GID or port index of the path out of range")                  \

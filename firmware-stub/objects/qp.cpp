@@ -225,6 +225,12 @@ void Request::fill(const Command& cmd, Qp& qp) {
   qp.cs_res = static_cast<prm::InlineScatter>(cmd.get<C::cs_res>());
 }
 
+// Whether a TIS sends in its name. The next QP of that number is another.
+bool named_by_tis(const EthTable& eth, const Qp& qp) {
+  return qp.carries_frames && std::any_of(eth.tises.begin(), eth.tises.end(),
+                                          [&](const auto& tis) { return tis.second.underlay == qp.qpn; });
+}
+
 }  // namespace
 
 Syndrome create_qp(Firmware& fw, Command& cmd) {
@@ -270,8 +276,8 @@ Syndrome destroy_qp(Firmware& fw, Command& cmd) {
   const QpObject* object = o.qps.find(qpn);
   Qp* qp = function.qps().find(qpn);
   if (object == nullptr || qp == nullptr || !object->is_qp()) return Syndrome::kQpNumber;
-  if (object->referred()) return Syndrome::kQpBusy;  // in multicast groups
-  if (qp->state != QpState::kRst) {                  // engines let go of it first
+  if (object->referred() || named_by_tis(function.eth(), *qp)) return Syndrome::kQpBusy;
+  if (qp->state != QpState::kRst) {  // engines let go of it first
     const QpState old = qp->state;
     qp->state = QpState::kRst;
     device.qp_changed(*qp, old);

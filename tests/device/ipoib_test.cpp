@@ -137,7 +137,9 @@ TEST_F(Ipoib, ADatagramComesWithItsHeadersAndSums) {
     EXPECT_EQ(c.flags_rqpn & 0xffffff, link.from.qpn());
     EXPECT_EQ((c.flags_rqpn & prm::Cqe::kGrh) != 0, v6);
     EXPECT_EQ(c.slid, dev().lid());
-    if (v6) EXPECT_EQ(std::memcmp(link.rx.data() + Link::kRoom + 24, dev().gid(0).data(), 16), 0) << "DGID";
+    if (v6) {
+      EXPECT_EQ(std::memcmp(link.rx.data() + Link::kRoom + 24, dev().gid(0).data(), 16), 0) << "DGID";
+    }
   }
 }
 
@@ -263,6 +265,17 @@ TEST_F(Ipoib, WrongWqesAreRefused) {
     expect_error(link.scq.wait_one(),
                  how == 3 ? prm::CqeSyndrome::kLocalLength : prm::CqeSyndrome::kLocalQpOp);
   }
+}
+
+TEST_F(Ipoib, AQpGoesAfterItsTis) {
+  breaks({"destroy-busy"});
+  EthObject td = make_transport_domain(dev());
+  IpoibQp qp(dev());
+  {
+    EthObject tis = make_tis(dev(), td.number(), 0, qp.qpn());
+    EXPECT_CMD_STATUS(qp.destroy(), CmdStatus::kBadResState);
+  }
+  EXPECT_CMD_OK(qp.destroy());
 }
 
 TEST_F(Ipoib, NamesOfQpsAreChecked) {
