@@ -57,8 +57,12 @@ CardFirmware::CardFirmware(const sc_core::sc_module_name& name, Device& device, 
                            FunctionImages* images)
     : sc_module(name),
       options_(complete(options, *device.profile().generation, device.tracer().hca(), images != nullptr)),
-      port_(device, options_),
-      traps_("traps", device, port_),
+      port_(device.profile().port,
+            {device.port(), device.vports(), device.traffic_classes(), device.tracer(), device.faults(),
+             [&device](double gbps) { device.set_link_rate(gbps); },
+             [&device](std::uint8_t subtype) { device.port_changed(subtype); }},
+            options_),
+      traps_("traps", device.port(), port_, device.profile().firmware.command, device.faults()),
       image_(*options_.generation),
       thermal_(device.profile().port.rate_gbps) {
   device.eswitch().set_present(options_.manages_switch());

@@ -24,7 +24,9 @@ Firmware::Firmware(const sc_core::sc_module_name& name, Device& device, Function
       options_(options),
       caps_(options_),
       health_(options_, card.image),
-      pages_(device, function, options_.page_requests,
+      pages_({function, device.eqs(), device.injector(), device.tracer()},
+             device.profile().firmware.boot_pages,
+             options_.page_requests ? device.profile().firmware.init_pages : 0,
              [this](Time t, std::int32_t pages) {
                say(t, TraceString::kPagesAsked,
                    {options_.vhca_id, static_cast<std::uint32_t>(pages),

@@ -17,7 +17,8 @@ constexpr std::uint8_t kHopsOfGlobal = 0xff;
 Gsi::Gsi(const sc_core::sc_module_name& name, Firmware& fw)
     : sc_module(name),
       fw_(fw),
-      subnet_admin_(fw.device(), fw.function().vport(), fw.port(), *this),
+      subnet_admin_(fw.device().profile(),
+                    {fw.device().port(), fw.device().vports(), fw.function().vport(), fw.port(), *this}),
       out_(
           "out",
           [this](Time due, PacketRef& packet) { fw_.device().port().transmit(due, std::move(packet)); },

@@ -5,9 +5,12 @@
 
 #include "firmware-stub/firmware.h"
 #include "firmware-stub/handlers.h"
-#include "model/device.h"
+#include "model/eq/eq.h"
+#include "model/fault/injector.h"
+#include "model/function/function.h"
 #include "model/state/state.h"
 #include "prm/eqe.h"
+#include "traces/tracer.h"
 
 namespace hcasim::fw {
 
@@ -26,14 +29,8 @@ std::uint64_t to_pages(std::uint64_t bytes) {
 }
 }  // namespace
 
-PagePool::PagePool(Device& device, Function& function, bool enabled,
-                   std::function<void(Time, std::int32_t)> asked)
-    : device_(device),
-      function_(function),
-      enabled_(enabled && device.profile().firmware.init_pages != 0),
-      asked_(std::move(asked)),
-      boot_(device.profile().firmware.boot_pages),
-      init_(device.profile().firmware.init_pages) {}
+PagePool::PagePool(Blocks blocks, unsigned boot, unsigned init, std::function<void(Time, std::int32_t)> asked)
+    : blocks_(blocks), enabled_(init != 0), asked_(std::move(asked)), boot_(boot), init_(init) {}
 
 // The boot pages hold the firmware's own data; objects live in the others.
 std::uint64_t PagePool::used_pages() const {
@@ -67,16 +64,16 @@ bool PagePool::send_request(Time t, std::int32_t pages) {
   const std::uint8_t type = static_cast<std::uint8_t>(prm::EqeType::kPageRequest);
   bool heard = false;
   for (std::uint32_t eqn = 0; eqn < 256 && !heard; ++eqn) {
-    const Eq* eq = function_.eqs().find(eqn);
+    const Eq* eq = blocks_.function.eqs().find(eqn);
     heard = eq != nullptr && (eq->mask[0] >> type & 1) != 0;
   }
   if (!heard) return false;
   const Injector::Actions lost{FaultAction::kPagesLost};
-  Injector& injector = device_.injector();
+  Injector& injector = blocks_.injector;
   const bool withheld = injector.armed(FaultType::kPageRequest) &&
-                        injector.strike(FaultType::kPageRequest, t, {}, {function_.id(), 0},
+                        injector.strike(FaultType::kPageRequest, t, {}, {blocks_.function.id(), 0},
                                         static_cast<std::uint32_t>(pages), lost) != nullptr;
-  if (!withheld) device_.eqs().post(t, function_.id(), type, 0, &event, sizeof event);
+  if (!withheld) blocks_.eqs.post(t, blocks_.function.id(), type, 0, &event, sizeof event);
   pending_ = pending_ || pages > 0;
   ++requests_;
   asked_(t, pages);
@@ -114,8 +111,8 @@ Syndrome PagePool::give(const Command& cmd, std::uint32_t count) {
     // The kernel's driver keeps page 0 back, as firmware has not always taken it; rdma-core's VFIO driver
     // gives it first, an IOMMU's address like any other.
     if (pa == 0)
-      device_.tracer().broke_value(traces::Rule::kPageAddress, cmd.now, traces::RuleObject::kCommand, cmd.seq,
-                                   pa);
+      blocks_.tracer.broke_value(traces::Rule::kPageAddress, cmd.now, traces::RuleObject::kCommand, cmd.seq,
+                                 pa);
     if (known_.count(pa) != 0 || !fresh.insert(pa).second) return Syndrome::kPageTwice;
   }
   for (std::uint32_t i = 0; i < count; ++i) pages_.push_back(prm::get<in::pas>(cmd.in.data(), i));

@@ -14,8 +14,12 @@
 #include "model/time.h"
 
 namespace hcasim {
-class Device;
+class EqUnit;
 class Function;
+class Injector;
+namespace traces {
+class Tracer;
+}
 }  // namespace hcasim
 
 namespace hcasim::fw {
@@ -24,8 +28,15 @@ class PagePool {
  public:
   static constexpr unsigned kPageShift = 12;
 
+  struct Blocks {
+    Function& function;
+    EqUnit& eqs;
+    Injector& injector;
+    traces::Tracer& tracer;
+  };
+  // boot, init: the pages that are asked for then; none at INIT_HCA: none ever.
   // asked: is told of each request, in pages (negative: to take some back).
-  PagePool(Device& device, Function& function, bool enabled, std::function<void(Time, std::int32_t)> asked);
+  PagePool(Blocks blocks, unsigned boot, unsigned init, std::function<void(Time, std::int32_t)> asked);
 
   unsigned boot_pages() const { return enabled_ ? boot_ : 0; }
   unsigned init_pages() const { return enabled_ ? init_ : 0; }
@@ -76,9 +87,7 @@ class PagePool {
   std::uint64_t free_pages() const;
   bool send_request(Time t, std::int32_t pages);
 
-  Device& device_;
-
-  Function& function_;
+  const Blocks blocks_;
   const bool enabled_;
   const std::function<void(Time, std::int32_t)> asked_;
   const unsigned boot_, init_;

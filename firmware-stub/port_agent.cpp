@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "firmware-stub/ib_link.h"
-#include "model/device.h"
+#include "model/function/function.h"
+#include "model/sched/traffic_classes.h"
 #include "model/state/state.h"
 #include "prm/eqe.h"
 #include "prm/field.h"
@@ -20,25 +21,25 @@ constexpr std::uint8_t kSmSubnetTimeout = 18;   // 4.096 us * 2^18: about a seco
 constexpr Time kUntilAnswered = from_ns(10'000'000);  // a driver sends the answer to who is at the far end
 }  // namespace
 
-PortAgent::PortAgent(Device& device, const Options& options)
-    : device_(device),
+PortAgent::PortAgent(const Profile::Port& profile, Blocks blocks, const Options& options)
+    : profile_(profile),
+      blocks_(std::move(blocks)),
       options_(options),
       disables_(
-          "port_disables", [this](Time, bool&) { set_disabled(true); }, device.faults()),
+          "port_disables", [this](Time, bool&) { set_disabled(true); }, blocks_.faults),
       lid_(options.lid != 0 ? options.lid : 1),
       sm_lid_(lid_),
-      mtu_(options.link == Link::kEthernet ? kDefaultEthMtu
-                                           : static_cast<std::uint16_t>(device.profile().port.max_mtu)),
-      eth_link_(device.profile().port.rate_gbps, *options.generation),
+      mtu_(options.link == Link::kEthernet ? kDefaultEthMtu : static_cast<std::uint16_t>(profile.max_mtu)),
+      eth_link_(profile.rate_gbps, *options.generation),
       node_description_("MT" + std::to_string(options.device_id) + " " + options.generation->node +
                         ", hcasim") {}
 
 void PortAgent::move(PortState to) {
-  Port& port = device_.port();
+  Port& port = blocks_.port;
   const PortState before = port.state();
   port.set_state(to);
   if (to != PortState::kArmed)
-    traces::trace(device_.tracer(), traces::Point::kPortState, sim_now(), 1u, 0u, port.state());
+    traces::trace(blocks_.tracer, traces::Point::kPortState, sim_now(), 1u, 0u, port.state());
   if (on_move_) on_move_(before);
 }
 
@@ -46,23 +47,22 @@ void PortAgent::move(PortState to) {
 void PortAgent::set_subnet_prefix(std::uint64_t prefix) {
   const bool changed = subnet_prefix_ != prefix;
   subnet_prefix_ = prefix;
-  for (FunctionId f = 0; f < device_.functions(); ++f) {
-    Vport& vport = device_.function(f).vport();
+  blocks_.vports.for_each([&](Vport& vport) {
     std::uint64_t guid = vport.guid;
-    if (guid == 0) continue;  // its function has not started
+    if (guid == 0) return;  // its function has not started
     for (Gid& gid : vport.gids) {
       prm::store64(gid.data(), prefix);
       prm::store64(gid.data() + 8, guid);
       guid = 0;
     }
-  }
+  });
   // Who has the port in use has GIDs of the prefix before.
-  if (changed && device_.port().state() == PortState::kActive) device_.port_changed(prm::kPortGuid);
+  if (changed && blocks_.port.state() == PortState::kActive) blocks_.port_changed(prm::kPortGuid);
 }
 
 void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid) {
   Vport& vport = function.vport();
-  const Vport& owner = device_.function(0).vport();
+  const Vport& owner = blocks_.vports[0];
   if (!function.physical() && owner.guid != 0) {
     vport.pkeys = owner.pkeys;  // the port's
   } else {
@@ -78,7 +78,7 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
     return;
   }
   running_ = true;
-  Port& port = device_.port();
+  Port& port = blocks_.port;
   if (ethernet()) {
     port.station_mac = vport.mac;
     port.pause_rx = port.pause_tx = true;  // as cards are delivered
@@ -96,7 +96,7 @@ void PortAgent::start(Function& function, std::uint64_t mac, std::uint64_t guid)
 void PortAgent::link_up(const LinkMode* mode) {
   if (mode) {
     eth_link_.link_up(*mode);
-    device_.set_link_rate(mode->rate_gbps);
+    blocks_.set_link_rate(mode->rate_gbps);
     move(PortState::kActive);
     return;
   }
@@ -104,7 +104,7 @@ void PortAgent::link_up(const LinkMode* mode) {
     move(PortState::kInit);
     return;
   }
-  Port& port = device_.port();
+  Port& port = blocks_.port;
   port.set_lid(lid_);
   port.lmc = 0;
   port.sm_lid = sm_lid_;
@@ -120,14 +120,14 @@ void PortAgent::teardown(Function& function) {
   }
   if (!function.physical()) return;
   reset_state(*this);
-  Port& port = device_.port();
+  Port& port = blocks_.port;
   port.set_state(PortState::kDown);
   port.set_lid(0);
   port.sm_lid = 0;
   if (ethernet()) {
     port.pause_rx = port.pause_tx = false;
     port.pfc_rx = port.pfc_tx = 0;
-    device_.set_link_rate(device_.profile().port.rate_gbps);
+    blocks_.set_link_rate(profile_.rate_gbps);
     set_mtu(kDefaultEthMtu);
   }
   if (on_admin_) on_admin_();
@@ -135,7 +135,7 @@ void PortAgent::teardown(Function& function) {
 
 void PortAgent::set_mtu(std::uint16_t bytes) {
   mtu_ = bytes;
-  if (ethernet()) device_.port().max_frame = bytes;
+  if (ethernet()) blocks_.port.max_frame = bytes;
 }
 
 void PortAgent::set_beacon(std::uint16_t seconds) {
@@ -163,16 +163,16 @@ void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer
   lid_ = lid;
   sm_lid_ = sm_lid;
   if (options_.sm && running_ && options_.link == Link::kInfiniBand &&
-      device_.port().state() == PortState::kActive) {
-    set_lid(lid, device_.port().lmc, sm_lid, device_.port().sm_sl);
+      blocks_.port.state() == PortState::kActive) {
+    set_lid(lid, blocks_.port.lmc, sm_lid, blocks_.port.sm_sl);
   }
 }
 
 void PortAgent::learn(const Peer& function) {
   const auto at_lid = [lid = function.lid](const Peer& p) { return p.lid == lid; };
   if (function.guid == 0 || function.lid == 0 || std::none_of(peers_.begin(), peers_.end(), at_lid)) return;
-  for (FunctionId f = 0; f < device_.functions(); ++f)
-    if (device_.function(f).vport().guid == function.guid) return;
+  for (FunctionId f = 0; f < blocks_.vports.size(); ++f)
+    if (blocks_.vports[f].guid == function.guid) return;
   // Behind the first of its LID, which is the port.
   const auto learned = [this](std::vector<Peer>::iterator p) {
     return std::any_of(peers_.begin(), p, [p](const Peer& other) { return other.lid == p->lid; });
@@ -227,7 +227,7 @@ void PortAgent::set_physical_state(PhysicalState wanted) {
 }
 
 std::uint16_t PortAgent::cap_mask2() const {
-  const IbLink link(device_.profile().port, *options_.generation);
+  const IbLink link(profile_, *options_.generation);
   return static_cast<std::uint16_t>(((link.speeds & kIbHdr) != 0 ? +kCap2Hdr : 0) |
                                     ((link.speeds & kIbNdr) != 0 ? +kCap2Ndr : 0) |
                                     ((link.widths & kIb2x) != 0 ? +kCap2Width2x : 0));
@@ -238,7 +238,7 @@ void PortAgent::follow() {
   const bool wanted = cable_ && wants_link() && eth_link_.partner();
   const LinkMode* mode = wanted && ethernet() ? eth_link_.agreed() : nullptr;
   const bool up = wanted && (mode || !ethernet());
-  const bool was_up = device_.port().state() != PortState::kDown;
+  const bool was_up = blocks_.port.state() != PortState::kDown;
   if (up == was_up && mode == eth_link_.active()) return;
   if (was_up) {
     ++link_downed_;
@@ -249,24 +249,24 @@ void PortAgent::follow() {
 }
 
 void PortAgent::set_lid(std::uint16_t lid, std::uint8_t lmc, std::uint16_t sm_lid, std::uint8_t sm_sl) {
-  Port& port = device_.port();
+  Port& port = blocks_.port;
   const bool changed = port.lid() != lid || port.lmc != lmc;
   port.set_lid(lid);
   port.lmc = lmc;
   port.sm_lid = sm_lid;
   port.sm_sl = sm_sl;
-  if (changed) device_.port_changed(prm::kPortLid);
+  if (changed) blocks_.port_changed(prm::kPortLid);
 }
 
 void PortAgent::set_lanes(const VirtualLanes& lanes) {
-  device_.port().lanes = lanes;
-  lanes.apply(device_.traffic_classes());
+  blocks_.port.lanes = lanes;
+  lanes.apply(blocks_.traffic_classes);
 }
 
-void PortAgent::client_reregister() { device_.port_changed(prm::kPortClientRereg); }
+void PortAgent::client_reregister() { blocks_.port_changed(prm::kPortClientRereg); }
 
 bool PortAgent::set_state(PortState wanted) {
-  const PortState now = device_.port().state();
+  const PortState now = blocks_.port.state();
   if (wanted == now) return true;
   switch (wanted) {
     case PortState::kDown:  // the link trains again

@@ -15,13 +15,20 @@
 #include "firmware-stub/eth_link.h"
 #include "firmware-stub/management_key.h"
 #include "firmware-stub/options.h"
+#include "model/function/id.h"
 #include "model/port/port.h"
+#include "model/profile.h"
 #include "model/state/fields.h"
 #include "model/timed_queue.h"
 
 namespace hcasim {
-class Device;
+class FaultSink;
 class Function;
+class TrafficClasses;
+class Vport;
+namespace traces {
+class Tracer;
+}
 }  // namespace hcasim
 
 namespace hcasim::fw {
@@ -55,7 +62,18 @@ enum class PhysicalState : std::uint8_t { kSleep = 1, kPolling = 2, kDisabled = 
 
 class PortAgent {
  public:
-  PortAgent(Device& device, const Options& options);
+  struct Blocks {
+    Port& port;
+    PerFunction<Vport> vports;
+    TrafficClasses& traffic_classes;
+    traces::Tracer& tracer;
+    FaultSink& faults;
+    // What the link has come to, Gb/s, for all who go by it.
+    std::function<void(double)> set_link_rate;
+    // Tells all drivers of what is the port's (prm::kPortLid ...).
+    std::function<void(std::uint8_t)> port_changed;
+  };
+  PortAgent(const Profile::Port& profile, Blocks blocks, const Options& options);
 
   // INIT_HCA of a function: fills its address tables. Of one that owns the port: brings the link up, as far
   // as there is somebody to do it.
@@ -181,7 +199,8 @@ class PortAgent {
   bool ethernet() const { return options_.link == Link::kEthernet; }
   void move(PortState to);
 
-  Device& device_;
+  const Profile::Port& profile_;
+  const Blocks blocks_;
   const Options& options_;
   bool running_ = false;
   bool cable_ = true;

@@ -96,8 +96,8 @@ void SubnetAdmin::Answer::add(const T& record) {
 // ---- Datagrams ----
 
 bool SubnetAdmin::take(Time t, const Packet& packet) {
-  const Port& port = device_.port();
-  if (!agent_.built_in_sm() || port.sm_lid == 0 || port.sm_lid != port.lid()) return false;
+  const Port& port = blocks_.port;
+  if (!blocks_.agent.built_in_sm() || port.sm_lid == 0 || port.sm_lid != port.lid()) return false;
   Request request;
   request.header = load<SaHeader>(packet.data());
   request.data = packet.data() + sizeof(SaHeader);
@@ -143,7 +143,7 @@ void SubnetAdmin::send(Time t, const Packet& to, const SaHeader& header, const s
   std::uint8_t mad[kMadBytes]{};
   std::memcpy(mad, &header, sizeof header);
   if (bytes != 0) std::memcpy(mad + sizeof header, data, std::min(bytes, kSaData));
-  sender_.reply(t, to, mad);
+  blocks_.sender.reply(t, to, mad);
 }
 
 void SubnetAdmin::send_segments(Time t, Transfer& transfer, std::uint32_t window) {
@@ -224,22 +224,21 @@ void SubnetAdmin::serve(const Request& request, Answer& answer) {
 
 // A virtual function of another card: there is a GRH in its requests, as its LID is its port's.
 void SubnetAdmin::learn_sender(const Packet& packet) {
-  const Gid& own = vport_.gids.at(0);
+  const Gid& own = blocks_.vport.gids.at(0);
   if (packet.has_grh && std::equal(own.begin(), own.begin() + 8, packet.sgid.begin()))
-    agent_.learn({prm::load64(packet.sgid.data() + 8), packet.slid});
+    blocks_.agent.learn({prm::load64(packet.sgid.data() + 8), packet.slid});
 }
 
 std::vector<SubnetAdmin::Node> SubnetAdmin::nodes() const {
-  const Port& port = device_.port();
-  const Vport& vport = vport_;
+  const Port& port = blocks_.port;
+  const Vport& vport = blocks_.vport;
   std::vector<Node> list{{vport.gids.at(0), port.lid()}};
-  for (FunctionId f = 0; f < device_.functions(); ++f) {
-    const Vport& other = device_.function(f).vport();
+  blocks_.vports.for_each([&](const Vport& other) {
     if (&other != &vport && other.guid != 0) list.push_back({other.gids.at(0), port.lid(), true});
-  }
+  });
   std::vector<bool> taken(std::size_t{1} << 16);  // LIDs
   taken[port.lid()] = true;
-  for (const PortAgent::Peer& p : agent_.peers()) {
+  for (const PortAgent::Peer& p : blocks_.agent.peers()) {
     if (p.lid == 0) continue;
     Node peer{vport.gids.at(0), p.lid};
     peer.shares_lid = taken[p.lid];
@@ -257,7 +256,7 @@ void SubnetAdmin::paths(const Request& request, Answer& answer) const {
     group_paths(request, answer);
     return;
   }
-  if (request.asks(R::kPkey) && !vport_.pkey_valid(wish.pkey)) return;
+  if (request.asks(R::kPkey) && !blocks_.vport.pkey_valid(wish.pkey)) return;
   if (request.asks(R::kSl) && (wish.qos_sl & 0xf) != 0) return;
   // A path may be used below what it could do.
   std::uint8_t path_mtu = mtu(), path_rate = rate();
@@ -380,7 +379,7 @@ SubnetAdmin::Groups::iterator SubnetAdmin::create_group(const Request& request, 
   if ((join & (R::kFull | R::kSendOnlyFull)) == 0) return refuse(kSaInvalid);
   if (!request.asks(R::kQkey | R::kTclass | R::kPkey | R::kSl | R::kFlow))
     return refuse(kSaInsufficientComponents);
-  if (!vport_.pkey_valid(wish.pkey)) return refuse(kSaInvalid);
+  if (!blocks_.vport.pkey_valid(wish.pkey)) return refuse(kSaInvalid);
   if (groups_.size() >= kMostGroups) return refuse(kSaNoResources);
   Group g;
   g.mtu = mtu();
@@ -404,7 +403,7 @@ SubnetAdmin::Groups::iterator SubnetAdmin::create_group(const Request& request, 
     const std::uint8_t scope = request.asks(R::kScope) ? wish.scope_join >> 4 : 2;
     mgid = {0xff, static_cast<std::uint8_t>(0x10 | scope), 0xa0, 0x1b};
     prm::store64(mgid.data() + 8, ++made_mgids_);
-    std::copy_n(vport_.gids.at(0).begin(), 4, mgid.begin() + 4);
+    std::copy_n(blocks_.vport.gids.at(0).begin(), 4, mgid.begin() + 4);
   }
   if (mgid[0] != 0xff) return refuse(kSaInvalid);
   g.qkey = wish.qkey;
@@ -509,13 +508,13 @@ void SubnetAdmin::list_groups(const Request& request, Answer& answer) const {
 
 // ---- What the link can do ----
 
-std::uint8_t SubnetAdmin::mtu() const { return mtu_code(agent_.mtu()); }
+std::uint8_t SubnetAdmin::mtu() const { return mtu_code(blocks_.agent.mtu()); }
 
 std::uint8_t SubnetAdmin::rate() const {
   // The name of a rate is that of the lanes' sum before encoding (PTYS: one bit a speed, lanes as a number).
-  const Profile::Port& port = device_.profile().port;
+  const Profile::Port& port = profile_.port;
   constexpr unsigned kLane[] = {25, 50, 100, 100, 140, 250, 500, 1000};
-  const unsigned speed = device_.profile().generation->ib_speed(port.ib_link_speed);
+  const unsigned speed = profile_.generation->ib_speed(port.ib_link_speed);
   unsigned lane = 0;
   for (unsigned bit = 0; bit < std::size(kLane); ++bit)
     if ((speed >> bit & 1) != 0) lane = kLane[bit];

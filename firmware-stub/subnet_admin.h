@@ -9,15 +9,18 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "firmware-stub/sa_formats.h"
+#include "model/function/id.h"
 #include "model/packet/packet.h"
 #include "model/state/fields.h"
 
 namespace hcasim {
-class Device;
+class Port;
 class Vport;
+struct Profile;
 }  // namespace hcasim
 
 namespace hcasim::fw {
@@ -35,9 +38,14 @@ class MadSender {
 
 class SubnetAdmin {
  public:
-  // vport: the function's that it answers for.
-  SubnetAdmin(Device& device, const Vport& vport, PortAgent& agent, MadSender& sender)
-      : device_(device), vport_(vport), agent_(agent), sender_(sender) {}
+  struct Blocks {
+    const Port& port;
+    PerFunction<Vport> vports;  // all functions'
+    const Vport& vport;         // of the function that it answers for
+    PortAgent& agent;
+    MadSender& sender;
+  };
+  SubnetAdmin(const Profile& profile, Blocks blocks) : profile_(profile), blocks_(std::move(blocks)) {}
 
   // A request of the class for QP1. False: not for this agent.
   bool take(Time t, const Packet& packet);
@@ -146,10 +154,8 @@ class SubnetAdmin {
   std::uint8_t rate() const;  // code
   static McMemberRecord record_of(const Gid& mgid, const Group& group);
 
-  Device& device_;
-  const Vport& vport_;
-  PortAgent& agent_;
-  MadSender& sender_;
+  const Profile& profile_;
+  const Blocks blocks_;
   Groups groups_;
   std::uint64_t made_mgids_ = 0;
   std::vector<Transfer> answers_;  // oldest first, one for each request under way

@@ -6,7 +6,7 @@
 
 #include "firmware-stub/mad_formats.h"
 #include "firmware-stub/port_agent.h"
-#include "model/device.h"
+#include "model/port/port.h"
 
 namespace hcasim::fw {
 
@@ -14,16 +14,18 @@ namespace {
 constexpr std::uint16_t kLocalChange = 144, kWrongKey = 256;
 }  // namespace
 
-Traps::Traps(const sc_core::sc_module_name& name, Device& device, const PortAgent& agent)
+Traps::Traps(const sc_core::sc_module_name& name, Port& port, const PortAgent& agent, Time delay,
+             FaultSink& faults)
     : sc_module(name),
-      device_(device),
+      port_(port),
       agent_(agent),
+      delay_(delay),
       due_(
           "due",
           [this](Time due, std::uint64_t& what) {
             if (what < pending_.size()) come(due, static_cast<What>(what));
           },
-          device.faults()) {}
+          faults) {}
 
 void Traps::capabilities_changed() { raise(What::kCapabilities); }
 void Traps::description_changed() { raise(What::kDescription); }
@@ -55,11 +57,11 @@ void Traps::wrong_key(const std::uint8_t* smp, std::uint16_t from) {
 
 void Traps::raise(What what) {
   // The built-in subnet manager knows; without one there is nobody to tell.
-  if (agent_.built_in_sm() || device_.port().sm_lid == 0 || device_.port().link() != LinkType::kIb) return;
+  if (agent_.built_in_sm() || port_.sm_lid == 0 || port_.link() != LinkType::kIb) return;
   Pending& pending = pending_.at(static_cast<std::size_t>(what));
   pending.left = kTimes;
   pending.tid = ++serial_;
-  if (pending.queued < 2) queue(std::max(sim_now() + device_.profile().firmware.command, not_before_), what);
+  if (pending.queued < 2) queue(std::max(sim_now() + delay_, not_before_), what);
 }
 
 void Traps::repress(std::uint64_t tid) {
@@ -78,7 +80,7 @@ void Traps::come(Time due, What what) {
   Pending& pending = pending_.at(static_cast<std::size_t>(what));
   if (pending.queued == 0) return;  // of a state of before version 14
   --pending.queued;
-  if (device_.port().sm_lid == 0) pending.left = 0;
+  if (port_.sm_lid == 0) pending.left = 0;
   if (pending.left == 0) return;
   if (due < not_before_) return queue(not_before_, what);
   --pending.left;
@@ -90,12 +92,11 @@ void Traps::come(Time due, What what) {
 }
 
 void Traps::send(Time t, What what) {
-  const Port& port = device_.port();
   PacketRef packet = PacketPool::make();
   packet->vl15 = true;
-  packet->slid = port.lid();
-  packet->dlid = port.sm_lid;
-  packet->sl = port.sm_sl;
+  packet->slid = port_.lid();
+  packet->dlid = port_.sm_lid;
+  packet->sl = port_.sm_sl;
   packet->opcode = static_cast<std::uint8_t>(prm::BthOp::kSendOnly) | prm::bth::kUd;
   packet->payload_len = kMadBytes;
   std::uint8_t* mad = packet->data();
@@ -109,12 +110,12 @@ void Traps::send(Time t, What what) {
   std::memcpy(mad, &header, sizeof header);
   if (what == What::kWrongKey) {
     auto notice = load<WrongKeyNotice>(wrong_key_.data());
-    notice.issuer_lid = port.lid();
+    notice.issuer_lid = port_.lid();
     std::memcpy(mad + kMadData, &notice, sizeof notice);
   } else {
     put_change(mad + kMadData, what);
   }
-  device_.port().transmit(t, std::move(packet));
+  port_.transmit(t, std::move(packet));
   ++sent_;
 }
 
@@ -124,7 +125,7 @@ void Traps::put_change(std::uint8_t* data, What what) const {
   notice.type = LocalChangeNotice::kGeneric | LocalChangeNotice::kInformational;
   notice.producer[2] = NodeInfo::kChannelAdapter;
   notice.number = kLocalChange;
-  notice.issuer_lid = notice.lid = device_.port().lid();
+  notice.issuer_lid = notice.lid = port_.lid();
   notice.local_changes = description ? 1 : 0;
   notice.capability_mask = agent_.cap_mask();
   notice.capability_mask2 = agent_.cap_mask2();

@@ -13,8 +13,9 @@
 #include "model/timed_queue.h"
 
 namespace hcasim {
-class Device;
-}
+class FaultSink;
+class Port;
+}  // namespace hcasim
 
 namespace hcasim::fw {
 
@@ -22,7 +23,9 @@ class PortAgent;
 
 class Traps : public sc_core::sc_module {
  public:
-  Traps(const sc_core::sc_module_name& name, Device& device, const PortAgent& agent);
+  // delay: from what has happened to the first trap that tells it.
+  Traps(const sc_core::sc_module_name& name, Port& port, const PortAgent& agent, Time delay,
+        FaultSink& faults);
 
   void capabilities_changed();
   void description_changed();
@@ -71,8 +74,9 @@ class Traps : public sc_core::sc_module {
   void put_change(std::uint8_t* data, What what) const;
   Time interval() const;
 
-  Device& device_;
+  Port& port_;
   const PortAgent& agent_;
+  const Time delay_;
   TimedQueue<std::uint64_t> due_;  // kinds of what is to be sent
   std::uint64_t serial_ = 0, sent_ = 0;
   std::array<Pending, static_cast<std::size_t>(What::kCount)> pending_{};

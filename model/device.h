@@ -67,6 +67,7 @@ class Device : public sc_core::sc_module {
 
   FunctionId functions() const { return static_cast<FunctionId>(functions_.size()); }
   Function& function(FunctionId f) { return functions_[f]; }
+  PerFunction<Vport> vports() { return functions_.of(&Function::vport); }
   const VportNumbers& vport_numbers() const { return functions_.numbers(); }
   // A function's firmware is plugged in after construction, before the first access.
   void attach(FunctionId f, FirmwarePort& firmware) { functions_[f].firmware().attach(firmware); }
@@ -170,7 +171,6 @@ class Device : public sc_core::sc_module {
 
  private:
   PerFunction<QpTable> qps() { return functions_.of(&Function::qps); }
-  PerFunction<Vport> vports() { return functions_.of(&Function::vport); }
   PerFunction<EthTable> eth() { return functions_.of(&Function::eth); }
   PerFunction<FlowSteering> flows() { return functions_.of(&Function::flows); }
   PerFunction<QCounters> q_counters() { return functions_.of(&Function::q_counters); }
