@@ -62,14 +62,31 @@ monitor_word() {
   printf '%s' "${word//\"/\\\"}"
 }
 
+# snapshot_look MONITOR WORK OUT: what a guest does that should have been up long ago: its processors' registers, twice, and its
+# kernel's log, as it lies in its memory (the text of its records; the first that begins as a log does, not the kernel's own strings).
+snapshot_look() {
+  local monitor=$1 work=$2 out=$3 memory=$2/memory
+  printf 'info status\ninfo registers -a\n' >&"$monitor"
+  sleep 1
+  printf 'info registers -a\npmemsave 0 0x80000000 "%s"\n' "$(monitor_word "$memory")" >&"$monitor"
+  sleep 15
+  {
+    grep -av pmemsave "$work/said" # the monitor prints a command anew at each of its letters
+    echo "== the kernel's log"
+    grep -aoE '[[:print:]]{6,}' "$memory" | grep -a -A 600 -m 1 '^Linux version [0-9].*SMP' || echo "none is found"
+  } >"$out" 2>/dev/null
+  rm -f "$memory"
+}
+
 # snapshot_make STATE WORK WORD...: boots the guest of that command line, and saves it when it waits for its script. It is stopped
 # for that: of a running one that is emulated, QEMU can miss what a processor writes to a page while it begins to copy that page again. As
-# the state does not say that it was stopped, who loads it goes on at once.
+# the state does not say that it was stopped, who loads it goes on at once. Status 1: the guest did not come up.
 snapshot_make() {
   local state=$1 work=$2/making console=$HCASIM_LOGS/snapshot-${1##*/}.console monitor said reader status=0 tries word
   local -a words=()
   shift 2
-  mkdir -p "$work" "$HCASIM_LOGS"
+  rm -rf "$work"
+  { mkdir -p "$work" "$HCASIM_LOGS" && mkfifo "$work/monitor.in" "$work/monitor.out"; } || die "$work cannot be made" "TMPDIR=DIR names another place"
   # Whoever waits for a socket waits for the other guest's.
   for word; do
     if [[ $word =~ ^unix:[^,]*(.*) ]]; then word=unix:$work/socket${#words[@]}${BASH_REMATCH[1]}; fi
@@ -77,7 +94,6 @@ snapshot_make() {
     words+=("$(snapshot_unseen "$word")")
   done
   set -- "${words[@]}"
-  mkfifo "$work/monitor.in" "$work/monitor.out"
   : >"$work/control"
   printf '#hcasim: wait\n' >"$work/wait"
   snapshot_script "$work/wait" "$work/script"
@@ -89,11 +105,16 @@ snapshot_make() {
     -chardev null,id=out -chardev "file,id=control,path=$work/control" -chardev "pipe,id=monitor,path=$work/monitor" -mon monitor \
     -global migration.store-global-state=off </dev/null &
   boot_child=$!
-  for ((tries = 0; tries < 3000; tries++)); do
+  for ((tries = 0; tries < 1800; tries++)); do
     if grep -q '^ready' "$work/control" || ! kill -0 "$boot_child" 2>/dev/null; then break; fi
     sleep 0.1
   done
-  if grep -q '^ready' "$work/control"; then
+  local stuck=no
+  if ((tries == 1800)); then
+    stuck=yes
+    snapshot_look "$monitor" "$work" "${console%.console}.stuck"
+    printf 'quit\n' >&"$monitor"
+  elif grep -q '^ready' "$work/control"; then
     # The monitor takes a word in quotation marks, and gives it to a shell.
     printf 'stop\nmigrate_set_parameter max-bandwidth 1T\nmigrate "exec:cat >%s"\nquit\n' "$(monitor_word "$work/state")" >&"$monitor"
   fi
@@ -101,6 +122,12 @@ snapshot_make() {
   boot_child=
   exec {monitor}>&- {said}>&-
   wait "$reader" || true
+  if [[ $stuck == yes ]]; then
+    say "hcasim: the guest has not come up within 3 minutes; what it did then: ${console%.console}.stuck"
+    grep -a '^[RE]IP=' "${console%.console}.stuck" | sed 's/^/   | /' >&2
+    tail -n 5 "${console%.console}.stuck" | sed 's/^/   | /' >&2
+    return 1
+  fi
   if ((status != 0)) || [[ ! -s $work/state ]]; then
     tail -n 15 "$console" "$work/said" | sed 's/^/   | /' >&2
     die "the guest could not be saved (status $status)" "without --from-snapshot it boots; its console: $console"
@@ -121,7 +148,9 @@ snapshot_ready() {
   flock "$lock"
   if [[ ! -s $SNAPSHOT ]]; then
     say "booting a guest once, to begin with it from now on ..."
-    snapshot_make "$SNAPSHOT" "$@"
+    # It may be the emulator's fault (docs/using.md).
+    snapshot_make "$SNAPSHOT" "$@" || snapshot_make "$SNAPSHOT" "$@" ||
+      die "the guest has not come up twice" "./hcasim boot without --from-snapshot shows how far it comes"
     # shellcheck disable=SC2012 # our own names
     ls -t "$folder"/*.state | tail -n +$((SNAPSHOTS_KEPT + 1)) | while read -r old; do rm -f "$old" "$old.lock"; done
   fi
