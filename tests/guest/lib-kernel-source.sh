@@ -38,8 +38,8 @@ unpack_kernel() {
   dpkg-deb --fsys-tarfile "$1"/linux-source-* | tar -xOf - --wildcards './usr/src/linux-source-*.tar.xz' | xz -dc | tar -xf - "${@:2}"
 }
 
-# kernel_source_ready SERIES: sets series, release, version, sources (as far as the mlx5 drivers go, VFIO's among them), headers; they stay under
-# build/cache/kernel-source.
+# kernel_source_ready SERIES: sets series, release, version, sources (as far as the mlx5 drivers go, VFIO's among them, and RTRS with its
+# block device), headers; they stay under build/cache/kernel-source.
 kernel_source_ready() {
   kernel_version_known "$@"
   kernel_source=$HCASIM_CACHE/kernel-source/$version
@@ -50,7 +50,7 @@ kernel_source_ready() {
 
 fetch_if_missing() {
   # Paths are in what kbuild has noted: a folder that was moved is made anew.
-  if [[ ! -e $kernel_source/fetched || ! -d $sources/drivers/vfio ]] || ! grep -qF "include $sysroot/" "$headers/Makefile"; then
+  if [[ ! -e $kernel_source/fetched || ! -d $sources/drivers/block/rnbd ]] || ! grep -qF "include $sysroot/" "$headers/Makefile"; then
     step "fetching headers and source of Linux $version" kernel-source with_lock guest fetch_kernel_source ||
       fetch_failed "headers and source of the guest's kernel, $version," kernel-source
   fi
@@ -66,8 +66,38 @@ fetch_kernel_source() {
   # The headers name their other half by its place on an installed system.
   sed -i "s#^include /usr/src/#include $sysroot/usr/src/#" "$headers/Makefile" || return
   unpack_kernel "$work" -C "$sources" --strip-components=1 --wildcards '*/drivers/infiniband/hw/mlx5' \
-    '*/drivers/net/ethernet/mellanox/mlx5/core' '*/drivers/net/ethernet/mellanox/mlxfw' '*/drivers/vfio/pci/mlx5' || return
+    '*/drivers/net/ethernet/mellanox/mlx5/core' '*/drivers/net/ethernet/mellanox/mlxfw' '*/drivers/vfio/pci/mlx5' \
+    '*/drivers/infiniband/ulp/rtrs' '*/drivers/block/rnbd' || return
   rm -rf "$work" && touch "$kernel_source/fetched"
+}
+
+# module_make FOLDER VARIABLE=VALUE...: modules of $headers' kernel, as that folder's Kbuild or Makefile says, without debug information.
+module_make() {
+  local own=()
+  # The compiler that the headers name is of another Debian than this machine's, perhaps.
+  command -v gcc-12 >/dev/null || own=(CC=gcc HOSTCC=gcc)
+  nice make -s -C "$headers" "M=$1" "-j$(nproc)" CONFIG_DEBUG_INFO_BTF_MODULES= "${@:2}" "${own[@]}" modules
+}
+
+# modules_ready NAME WHAT RECIPE: modules of $version, and prints their folder. They are built by build_modules, from $dir/work (empty) into
+# $dir/out, unless this RECIPE (a file) has built them already, and stay under build/cache/NAME.
+modules_ready() {
+  dir=$HCASIM_CACHE/$1/$version
+  mkdir -p "$dir"
+  with_lock "$1" build_if_changed "$@"
+  printf '%s\n' "$dir/out"
+}
+
+build_if_changed() {
+  local recipe
+  recipe=$(sha256sum <"$3")
+  [[ $(cat "$dir/of" 2>/dev/null) != "$recipe" ]] || return 0
+  step "building $2 of Linux $version" "$1" build_afresh || die "$2 could not be built: build/logs/$1.log"
+  printf '%s\n' "$recipe" >"$dir/of"
+}
+
+build_afresh() {
+  rm -rf "$dir/work" "$dir/out" && mkdir -p "$dir/work" "$dir/out" && build_modules && rm -rf "$dir/work"
 }
 
 # modules_disk FOLDER IMAGE: a file system with the folder's files.
