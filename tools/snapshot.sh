@@ -105,12 +105,12 @@ snapshot_make() {
     -chardev null,id=out -chardev "file,id=control,path=$work/control" -chardev "pipe,id=monitor,path=$work/monitor" -mon monitor \
     -global migration.store-global-state=off </dev/null &
   boot_child=$!
-  for ((tries = 0; tries < 1800; tries++)); do
+  for ((tries = 0; tries < 1200; tries++)); do
     if grep -q '^ready' "$work/control" || ! kill -0 "$boot_child" 2>/dev/null; then break; fi
     sleep 0.1
   done
   local stuck=no
-  if ((tries == 1800)); then
+  if ((tries == 1200)); then
     stuck=yes
     snapshot_look "$monitor" "$work" "${console%.console}.stuck"
     printf 'quit\n' >&"$monitor"
@@ -123,7 +123,7 @@ snapshot_make() {
   exec {monitor}>&- {said}>&-
   wait "$reader" || true
   if [[ $stuck == yes ]]; then
-    say "hcasim: the guest has not come up within 3 minutes; what it did then: ${console%.console}.stuck"
+    say "hcasim: the guest has not come up within 2 minutes; what it did then: ${console%.console}.stuck"
     grep -a '^[RE]IP=' "${console%.console}.stuck" | sed 's/^/   | /' >&2
     tail -n 5 "${console%.console}.stuck" | sed 's/^/   | /' >&2
     return 1
