@@ -54,10 +54,10 @@ for debian in 12 13; do
 done
 for verb in write read send; do
   more=(--name=fio --ioengine=rdma --port=8765 --size=8m --bs=64k --iodepth=16)
-  # It gives a SEND no second chance: no more of them at once than the other end has surely posted receives for.
-  ahead=16
-  [[ $verb != send ]] || ahead=1
-  ends 100 cm fio "${more[@]}" --rw=read -- fio "${more[@]}" --rw=write --verb=$verb --iodepth=$ahead --hostname="$theirs"
+  # It gives a SEND no second chance: the other end posts receives for all of them at once.
+  ahead=16 room=16
+  [[ $verb != send ]] || ahead=1 room=128
+  ends 100 cm fio "${more[@]}" --rw=read --iodepth=$room -- fio "${more[@]}" --rw=write --verb=$verb --iodepth=$ahead --hostname="$theirs"
   grep -oE '(READ|WRITE): bw=[^ ]+' /tmp/client
 done
 no_complaints "these programs"
