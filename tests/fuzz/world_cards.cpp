@@ -13,6 +13,8 @@ std::vector<std::string> card_options(WorldKind::Card card) {
     case WorldKind::kTwoPorts:
       return {"link=eth,name=first,card=two,vfs=1,port_select=hash",
               "link=eth,name=second,card=two,vfs=1,port_select=hash,cable=first"};
+    case WorldKind::kIpoib:
+      return {"link=ib,ipoib_offloads=on"};
     default:
       return {"link=ib", "link=eth"};
   }

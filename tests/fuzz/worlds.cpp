@@ -42,6 +42,7 @@ const std::vector<WorldKind>& world_kinds() {
       {"psp", K::kEth, K::kLatest, alone<make_psp>, "psp_encrypted psp_decrypted"},
       {"switchdev", K::kEth, K::kSwitch, make_switchdev, "switch_lookups"},
       {"legacy", K::kEth, K::kSwitch, make_legacy, "rx_packets"},
+      {"datagrams", K::kIb, K::kIpoib, alone<make_datagrams>, "rx_packets"},
       {"aggregate", K::kEth, K::kTwoPorts, make_aggregate, "tx_packets"},
   };
   return kinds;

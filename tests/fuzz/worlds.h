@@ -46,9 +46,10 @@ struct WorldKind {
   // The card that it needs; what needs a plain one works on each.
   enum Card {
     kPlain,
-    kLatest,   // Ethernet, of the latest generation, and may encrypt
-    kSwitch,   // Ethernet, with virtual functions
-    kTwoPorts  // Ethernet: two ports, one cable between them, with a virtual function each
+    kLatest,    // Ethernet, of the latest generation, and may encrypt
+    kSwitch,    // Ethernet, with virtual functions
+    kTwoPorts,  // Ethernet: two ports, one cable between them, with a virtual function each
+    kIpoib      // InfiniBand, with IPoIB's offloads
   } card;
   std::unique_ptr<World> (*make)(Device&, const Others&);
   // Counters of the card that its work moves, by names with blanks between them.
@@ -81,6 +82,7 @@ std::unique_ptr<World> make_ipsec(Device& device);          // ESP that the driv
 std::unique_ptr<World> make_ipsec_packets(Device& device);  // ... that the card makes
 std::unique_ptr<World> make_macsec(Device& device);
 std::unique_ptr<World> make_psp(Device& device);
+std::unique_ptr<World> make_datagrams(Device& device);                        // IPoIB's, by queues of frames
 std::unique_ptr<World> make_switchdev(Device& device, const Others& others);  // an FDB, its actions, ACLs
 std::unique_ptr<World> make_legacy(Device& device, const Others& others);     // what is settled of vports
 std::unique_ptr<World> make_aggregate(Device& device, const Others& others);  // a LAG, by queue and by table

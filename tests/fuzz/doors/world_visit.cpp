@@ -27,7 +27,7 @@ std::vector<const WorldKind*> kinds_at(WorldKind::Card card) {
   for (const bool own : {true, false})
     for (const WorldKind& k : world_kinds())
       if ((k.card == card) == own &&
-          (fits(k, card, true) || (card == WorldKind::kPlain && fits(k, card, false))))
+          (fits(k, card, card != WorldKind::kIpoib) || (card == WorldKind::kPlain && fits(k, card, false))))
         kinds.push_back(&k);
   return kinds;
 }
