@@ -27,8 +27,10 @@ bool adds_esp(std::uint32_t type) {
 }
 
 bool offered(const Options& o, std::uint32_t type) {
-  for (const FlowTableType t : {FlowTableType::kNicRx, FlowTableType::kNicTx})
-    if (type < 32 && (flow_type(o, static_cast<std::uint32_t>(t))->reformats >> type & 1) != 0) return true;
+  for (const FlowTableType t : {FlowTableType::kNicRx, FlowTableType::kNicTx}) {
+    const FlowTypeCaps* tables = flow_type(o, static_cast<std::uint32_t>(t));  // InfiniBand: none that send
+    if (tables != nullptr && type < 32 && (tables->reformats >> type & 1) != 0) return true;
+  }
   return false;
 }
 

@@ -216,6 +216,16 @@ TEST_F(Ipoib, NamesOfQpsAreChecked) {
   }
 }
 
+TEST_F(Ipoib, NothingPutsHeadersBeforeDatagrams) {
+  breaks({"packet-reformat"});
+  Reformat r;
+  r.data.assign(64, 0);
+  for (unsigned type = 0; type < 256; ++type) {
+    r.type = type;
+    EXPECT_FALSE(try_reformat(dev(), r).ok()) << type;
+  }
+}
+
 class IpoibPlain : public DeviceTest, public ::testing::WithParamInterface<std::size_t> {
  protected:
   IpoibPlain() { function_ = GetParam(); }
