@@ -171,8 +171,9 @@ void PortAgent::assign(std::uint16_t lid, std::uint16_t sm_lid, std::vector<Peer
 void PortAgent::learn(const Peer& function) {
   const auto at_lid = [lid = function.lid](const Peer& p) { return p.lid == lid; };
   if (function.guid == 0 || function.lid == 0 || std::none_of(peers_.begin(), peers_.end(), at_lid)) return;
-  for (FunctionId f = 0; f < blocks_.vports.size(); ++f)
-    if (blocks_.vports[f].guid == function.guid) return;
+  bool own = false;
+  blocks_.vports.for_each([&](const Vport& vport) { own = own || vport.guid == function.guid; });
+  if (own) return;
   // Behind the first of its LID, which is the port.
   const auto learned = [this](std::vector<Peer>::iterator p) {
     return std::any_of(peers_.begin(), p, [p](const Peer& other) { return other.lid == p->lid; });
