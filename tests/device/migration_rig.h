@@ -90,34 +90,19 @@ struct Stream {
   std::uint32_t sent = 0, completed = 0, received = 0, posted = 0, limit = ~0u;
 };
 
-class Migrating : public ::testing::Test {
+class Migrating : public VfTest {
  public:
-  explicit Migrating(Card& card = migrating_card()) : c(card) {}
+  explicit Migrating(Card& card = migrating_card()) : VfTest(card) {}
 
  protected:
-  void SetUp() override {
-    c.card.reset();
-    for (FunctionId f = 1; f <= kVfs; ++f) lead(f, f);
-    pf.probe();
-  }
   void TearDown() override {
     for (FunctionId f = 1; f <= kVfs; ++f) lead(f, f);
-    EXPECT_EQ(c.machine.memory().stray_writes(), 0u);
+    VfTest::TearDown();
   }
   // The machine's function `bus` is the card's `f`.
   void lead(FunctionId bus, FunctionId f) {
     c.pcie[bus].lead_to(f);
     c.hosts[f].function = &c.machine.function(bus);
-  }
-  CommandResult enable(std::uint32_t function) {
-    Mailbox in(prm::op::ENABLE_HCA, prm::enable_hca_in::bytes);
-    return pf.exec(in.set<prm::enable_hca_in::function_id>(function));
-  }
-  std::unique_ptr<bare::Device> probed(FunctionId f) {
-    EXPECT_TRUE(enable(f).ok());
-    auto device = std::make_unique<bare::Device>(c.machine.function(f));
-    device->probe();
-    return device;
   }
   std::uint16_t id(FunctionId f) { return c.firmware.function(f).options().vhca_id; }
   CommandResult suspend(std::uint16_t vhca, std::uint16_t part) {
@@ -268,9 +253,6 @@ class Migrating : public ::testing::Test {
   std::uint64_t digest(FunctionId f) {
     return digest_of(c.card.function(f)) * 31 + digest_of_tables(c.firmware.function(f));
   }
-
-  Card& c;
-  bare::Device pf{c.machine.function(0)};
 };
 
 }  // namespace hcasim
