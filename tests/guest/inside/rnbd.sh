@@ -19,13 +19,16 @@ for path in "${paths[@]}"; do
   read -r reads _ writes _ <"$path/stats/rdma"
   ((reads > 50 && writes > 50)) || fail "$path has carried $reads reads and $writes writes"
 done
+writes() { awk '{ print $3 }' "$path/stats/rdma"; }
+carries() { (($(writes) > before + 20)); }
 # Refused for as long as the server has not done with the connections before.
 connects() { echo 1 >"$path/reconnect" && [[ $(<"$path/state") == connected ]]; } 2>/dev/null
 for round in 1 2 3; do
   path=${paths[round % 2]}
+  before=$(writes)
   nvme_verify /dev/rnbd0 64k --size=48m --loops=3 &
   busy=$!
-  sleep 1
+  within 30 carries
   alive $busy || fail "the blocks were too few"
   echo 1 >"$path/disconnect" || fail "disconnect"
   within 30 connects
