@@ -65,13 +65,17 @@ monitor_word() {
 # snapshot_look MONITOR WORK OUT: what a guest does that should have been up long ago: its processors' registers, twice, and its
 # kernel's log, as it lies in its memory (the text of its records; the first that begins as a log does, not the kernel's own strings).
 snapshot_look() {
-  local monitor=$1 work=$2 out=$3 memory=$2/memory
+  local monitor=$1 work=$2 out=$3 memory=$2/memory tries
   printf 'info status\ninfo registers -a\n' >&"$monitor"
-  sleep 1
-  printf 'info registers -a\npmemsave 0 0x80000000 "%s"\n' "$(monitor_word "$memory")" >&"$monitor"
-  sleep 15
+  sleep 1 # the same a second later: whether they move
+  printf 'info registers -a\npmemsave 0 0x80000000 "%s"\ninfo kvm\n' "$(monitor_word "$memory")" >&"$monitor"
+  # It answers one after the other; a QEMU that stands still, not at all.
+  for ((tries = 0; tries < 300; tries++)); do
+    if grep -q '^kvm support' "$work/said"; then break; fi
+    sleep 0.1
+  done
   {
-    grep -av pmemsave "$work/said" # the monitor prints a command anew at each of its letters
+    grep -avE 'pmemsave|kvm' "$work/said" # the monitor prints a command anew at each of its letters
     echo "== the kernel's log"
     grep -aoE '[[:print:]]{6,}' "$memory" | grep -a -A 600 -m 1 '^Linux version [0-9].*SMP' || echo "none is found"
   } >"$out" 2>/dev/null
