@@ -12,7 +12,7 @@ namespace hcasim {
 Device::Device(const sc_core::sc_module_name& name, const Profile& profile,
                const std::vector<HostPort*>& hosts, traces::Tracer& tracer, std::size_t sfs)
     : sc_module(name),
-      bars("bar", hosts.size()),
+      bars("bar", sc_core::sc_start_of_simulation_invoked() ? 0 : hosts.size()),
       profile_(profile),
       tracer_(tracer),
       functions_(hosts, sfs, tracer, profile_),

@@ -73,7 +73,8 @@ class Device : public sc_core::sc_module {
   void attach(FunctionId f, FirmwarePort& firmware) { functions_[f].firmware().attach(firmware); }
 
   // The same as bar_read() and bar_write() for a SystemC platform, a socket a function; may be left unbound.
-  // Loosely timed; bytes lie in the payload as on the bus.
+  // Loosely timed; bytes lie in the payload as on the bus. There are none if the simulation runs already:
+  // sockets are bound during elaboration.
   using BarSocket = tlm_utils::simple_target_socket_tagged_optional<Device>;
   sc_core::sc_vector<BarSocket> bars;
 

@@ -15,14 +15,17 @@
 #include "card/api/fabric.h"
 #include "card/api/instance.h"
 #include "card/api/joins.h"
+#include "card/api/late_modules.h"
 #include "card/api/options.h"
 #include "card/api/parts.h"
 #include "card/api/simulation.h"
 #include "card/replay/recording.h"
 
 using hcasim::api::all;
+using hcasim::api::cable_peer;
 using hcasim::api::CableEnd;
 using hcasim::api::check_cable;
+using hcasim::api::check_late;
 using hcasim::api::complete_cards;
 using hcasim::api::device_number;
 using hcasim::api::enter;
@@ -30,6 +33,7 @@ using hcasim::api::Event;
 using hcasim::api::HostWire;
 using hcasim::api::join;
 using hcasim::api::join_cables;
+using hcasim::api::LateModules;
 using hcasim::api::Recorded;
 using hcasim::api::Recorder;
 using hcasim::api::Settings;
@@ -165,6 +169,17 @@ void note_creation(const hca& h, const char* options) {
   }
 }
 
+// As hca_sim_start() does it for those that there are by then. The cable is a call of its own, and so in the
+// recording.
+bool plugged_in(hca& made, std::string& why) {
+  enter(&made, "faults", [&] { made.begin_faults(); });
+  if (made.settings.cable.empty()) return true;
+  char text[512] = "";
+  const bool good = hca_cable(&made, cable_peer(made.settings.cable), text, sizeof text) == 0;
+  if (!good) why = "cable=" + made.settings.cable + ": " + text;
+  return good;
+}
+
 }  // namespace
 
 extern "C" {
@@ -175,10 +190,14 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   const std::size_t before = all().size();
   try {
     Simulation& simulation = Simulation::instance();
-    if (simulation.started()) {
-      tell(err, err_len, "an HCA cannot be added while the simulation runs: SystemC makes no module then");
+    const bool late = simulation.started();
+    if (late && (simulation.busy() || simulation.dead())) {
+      tell(err, err_len,
+           simulation.dead() ? "simulated time stands still: " + simulation.cause()
+                             : std::string("an HCA is in the midst of a call"));
       return nullptr;
     }
+    const LateModules modules(late);
     if (!ops || !ops->dma_read || !ops->dma_write || !ops->msix) {
       tell(err, err_len, "dma_read, dma_write and msix must be given");
       return nullptr;
@@ -198,6 +217,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
     const hcasim::Profile& profile = parts.profile;
     std::unique_ptr<hcasim::traces::Tracer>& tracer = parts.tracer;
     if (!take_port(settings, why) || !check_cable(settings, *ops, why) ||
+        (late && !check_late(settings, why)) ||
         (!settings.capture.empty() && !hcasim::traces::Capture::get(settings.capture, &why))) {
       tell(err, err_len, why);
       return nullptr;
@@ -227,7 +247,10 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       static Partners partners;
       simulation.set_partners(&partners);
     }
-    return &made;
+    if (!late || plugged_in(made, why)) return &made;
+    tell(err, err_len, why);
+    hca_destroy(&made);
+    return nullptr;
   } catch (const std::exception& e) {
     tell(err, err_len, e.what());
   } catch (...) {

@@ -94,17 +94,18 @@ typedef struct hca_pcie_link {
   unsigned lanes;       // 1, 2, 4, 8, 16
 } hca_pcie_link;
 
-// Creates an HCA. Must precede hca_sim_start(): SystemC makes no module after elaboration; later calls fail
-// with a message. `options` is "key=value,key=value" (keys: hca_option_help()). On error returns null and
-// writes a message that says what is wrong and what is allowed into err.
+// Creates an HCA. After hca_sim_start() it is one that is plugged in: of one port, and neither at a modelled
+// switch nor in coupled time; from within a callback it is refused. `options` is "key=value,key=value" (keys:
+// hca_option_help()). On error returns null and writes a message that says what is wrong and what is allowed
+// into err.
 HCA_API hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, char* err,
                           size_t err_len);
-// Takes the HCA out of service: no callback is made any more. The SystemC modules stay (they cannot be
-// deleted after elaboration); the slot is not used again. Flushes its trace.
+// Takes the HCA out of service: no callback is made any more. The SystemC modules stay, some 2 MiB (they
+// cannot be deleted after elaboration), and its number is not used again. Flushes its trace.
 HCA_API void hca_destroy(hca_t* hca);
 // The option keys, one per line: "key  default  what it does".
 HCA_API const char* hca_option_help(void);
-// Non-zero once elaboration is done, from which on hca_create() fails.
+// Non-zero once elaboration is done and simulated time runs.
 HCA_API int hca_sim_started(void);
 
 // Elaborates all HCAs made so far; `now` becomes the start of simulated time. 0 = done.

@@ -89,6 +89,36 @@ bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why) {
   return why.empty();
 }
 
+bool check_late(const Settings& s, std::string& why) {
+  const std::string late = ": once the machine runs, an HCA that is plugged in ";
+  if (!s.card.empty())
+    why = "card=" + s.card + late + "has one port";
+  else if (!s.switch_name.empty())
+    why = "switch=" + s.switch_name + late +
+          "has a wire, a cable or the host's network: the modelled switch is complete";
+  else if (s.coupled)
+    why = "coupled=on" + late + "has a time of its own on its wire";
+  else if (!s.cable.empty() && cable_peer(s.cable) == nullptr)
+    why = "cable=" + s.cable + ": there is no HCA of that name";
+  return why.empty();
+}
+
+hca* cable_peer(const std::string& name) {
+  const auto peer = std::find_if(all().begin(), all().end(),
+                                 [&](const auto& h) { return h->in_service && h->settings.name == name; });
+  return peer == all().end() ? nullptr : peer->get();
+}
+
+namespace {
+
+// The other end was unplugged.
+bool loose(const hca& h) {
+  const auto* end = dynamic_cast<const CableEnd*>(h.uplink.get());
+  return end && !end->peer().in_service;
+}
+
+}  // namespace
+
 bool join(hca* a, hca* b, std::string& why) {
   if (!a || !b || !a->in_service || !b->in_service) {
     why = "an HCA is out of service";
@@ -97,8 +127,8 @@ bool join(hca* a, hca* b, std::string& why) {
   const std::string names = a->settings.name + " and " + b->settings.name;
   if (a == b) {
     why = names + " are the same HCA";
-  } else if (a->uplink || b->uplink) {
-    why = (a->uplink ? a : b)->settings.name + " has a cable already";
+  } else if (const hca* taken = a->uplink && !loose(*a) ? a : b->uplink && !loose(*b) ? b : nullptr) {
+    why = taken->settings.name + " has a cable already";
   } else if (a->settings.firmware.link != b->settings.firmware.link) {
     why = names + " have different link types";
   } else if (a->settings.firmware.link == fw::Link::kInfiniBand) {
@@ -124,15 +154,14 @@ bool join_cables(std::string& why) {
     if (name.empty() || !h->in_service) continue;
     std::string where = h->settings.name;
     where.append(": cable=").append(name).append(": ");
-    const auto peer = std::find_if(all().begin(), all().end(),
-                                   [&](const auto& o) { return o->in_service && o->settings.name == name; });
-    if (peer == all().end()) {
+    hca* peer = cable_peer(name);
+    if (!peer) {
       why = where + "there is no HCA of that name";
       return false;
     }
     const auto* end = dynamic_cast<const CableEnd*>(h->uplink.get());
-    if (end && &end->peer() == peer->get()) continue;
-    if (!join(h.get(), peer->get(), why)) {
+    if (end && &end->peer() == peer) continue;
+    if (!join(h.get(), peer, why)) {
       why.insert(0, where);
       return false;
     }

@@ -20,7 +20,13 @@ bool complete_cards(std::string& why);
 // `s`.
 bool check_cable(Settings& s, const hca_host_ops& ops, std::string& why);
 
-// A cable between two HCAs in service.
+// What an HCA cannot be joined to any more once simulated time runs.
+bool check_late(const Settings& s, std::string& why);
+
+// The HCA in service of that name; null: there is none.
+hca* cable_peer(const std::string& name);
+
+// A cable between two HCAs in service. Where the far end of an old one is out of service, it goes.
 bool join(hca* a, hca* b, std::string& why);
 
 // The options cable=NAME of all HCAs; both ends may say it.

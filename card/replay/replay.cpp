@@ -451,7 +451,8 @@ bool Replay::create(const Noted& record, std::uint64_t& result) {
     // The profile that was in force has the parameters in it.
     if (key == "trace" || key == "trace_ring" || key == "capture" || key == "record" ||
         key == "snapshot_every" || key == "profile" || key == "faults" ||
-        key.find('.') != std::string::npos || (key == "kernel" && !options_.kernel.empty()))
+        key.find('.') != std::string::npos || (key == "kernel" && !options_.kernel.empty()) ||
+        (key == "cable" && started_))  // which is a call of its own then
       continue;
     options.append(key).append("=").append(value).append(",");
   }

@@ -263,6 +263,11 @@ Function& Machine::add_virtual(Function& physical, unsigned number) {
   return *functions_.back();
 }
 
+void Machine::unplug(Function& function) {
+  functions_.erase(std::find_if(functions_.begin(), functions_.end(),
+                                [&](const auto& f) { return f.get() == &function; }));
+}
+
 void Machine::start() {
   if (hca_sim_start(now_) != 0) throw BareError("hca_sim_start failed");
 }

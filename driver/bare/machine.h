@@ -142,10 +142,12 @@ class Machine {
   // In a platform that has a clock; it need not be started.
   Machine(std::size_t memory_bytes, Clock& clock) : memory_(memory_bytes), clock_(&clock) {}
 
-  // All functions are made before start().
+  // Behind start(), too: an HCA that is plugged in (hca_create()).
   Function& add_hca(const std::string& options = "", Function::FrameSink sink = {});
   Function& add_function(Pcie& pcie);
   Function& add_virtual(Function& physical, unsigned number);
+  // The function is destroyed; the numbers of those behind it change.
+  void unplug(Function& function);
   void start();
 
   HostMemory& memory() { return memory_; }
