@@ -176,9 +176,9 @@ static const hca_host_ops host_ops = {
     .pcie_error = mlx5_hca_pcie_error,
 };
 
-static const HcaPart* const parts[] = {&mlx5_hca_state,   &mlx5_hca_memory, &mlx5_hca_vcpu,
-                                       &mlx5_hca_threads, &mlx5_hca_meet,   &mlx5_hca_pcie,
-                                       &mlx5_hca_net,     &mlx5_hca_wire,   NULL};
+static const HcaPart* const parts[] = {
+    &mlx5_hca_state, &mlx5_hca_memory, &mlx5_hca_vcpu, &mlx5_hca_threads, &mlx5_hca_meet,
+    &mlx5_hca_pcie,  &mlx5_hca_net,    &mlx5_hca_wire, &mlx5_hca_names,   NULL};
 
 static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);
@@ -186,21 +186,17 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   char why[2048] = "";
   hca_pci_identity identity;
   unsigned sfs;
-  int64_t ahead;
+  int64_t ahead, now;
 
-  if (DEVICE(dev)->hotplugged || hca_sim_started()) {
-    error_setg(errp, TYPE_MLX5_HCA
-               ": cannot be added to a running machine: SystemC takes no module after elaboration");
-    error_append_hint(errp, "Give every HCA as -device " TYPE_MLX5_HCA " on QEMU's command line.\n");
-    return;
-  }
   if (!mlx5_hca_resolve(dev, &ahead, options, errp)) {
     return;
   }
   dev->link = mlx5_hca_link_new(dev, parts);
   dev->link->ahead = ahead;
   dev->link->guest_pc = dev->prop_guest_pc == ON_OFF_AUTO_ON;
+  now = mlx5_hca_enter(); /* an HCA that is plugged in may join another by a cable */
   dev->link->hca = hca_create(options->str, &host_ops, dev->function, why, sizeof(why));
+  mlx5_hca_leave(now);
   if (!dev->link->hca) {
     error_setg(errp, TYPE_MLX5_HCA ": %s", *why ? why : "the model could not be made");
     goto fail;
@@ -242,7 +238,7 @@ static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   }
   mlx5_hca_net_init(dev);
   mlx5_hca_qom_init(dev);
-  mlx5_hca_link_started();
+  mlx5_hca_link_started(dev->link);
   return;
 
 fail:
@@ -331,7 +327,6 @@ static void mlx5_hca_class_init(ObjectClass* klass, QcompatClassData data G_GNUC
   RESETTABLE_CLASS(klass)->phases.hold = mlx5_hca_reset_hold;
   dc->desc = "mlx5-class host channel adapter, modelled in SystemC (hcasim)";
   dc->vmsd = &mlx5_hca_vmstate;
-  /* Stays hotpluggable so that device_del works; adding is refused in realize with the reason. */
   set_bit(DEVICE_CATEGORY_NETWORK, dc->categories);
   mlx5_hca_add_properties(klass);
 }

@@ -83,8 +83,8 @@ struct HcaFunction {
  * HCA_CALL_...), which the part sets and takes away.
  */
 typedef enum HcaCall {
-  HCA_CALL_START,  /* the machine is complete */
-  HCA_CALL_STOP,   /* the device goes; the model may be running */
+  HCA_CALL_START,  /* the machine is complete, or was before */
+  HCA_CALL_STOP,   /* the device goes, having started; the model may be running */
   HCA_CALL_FREE,   /* so does the link */
   HCA_CALL_TURN,   /* the model has returned; resets that are made here wait for the next round */
   HCA_CALL_FRAMES, /* the model has returned, and takes frames */
@@ -105,6 +105,7 @@ struct HcaLink {
   HcaFunction* virtuals;
   unsigned virtual_count;
   unsigned in_access;   /* depth of DMA and interrupt writes of this HCA in flight */
+  bool started;         /* its parts are */
   bool destroy_pending; /* to be destroyed when the model returns */
   int64_t ahead;        /* ns; bound of the run-ahead, 0 = lockstep */
   uint64_t refused_dma; /* accesses refused on this side of the C API */
@@ -127,6 +128,7 @@ struct Mlx5Hca {
   uint8_t vpd_cap;   /* and of vital product data, likewise */
   HcaLink* link;
   HcaFunction* function; /* the physical one, as long as there is the link */
+  char* name;            /* among all HCAs, likewise */
 
   MLX5_HCA_PROPERTY_MEMBERS
 };
@@ -153,8 +155,11 @@ bool mlx5_hca_guest_code(uint64_t* pc, uint64_t* caller);
 /* mlx5_hca_time.c */
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts);
 /* The HCA of a link is complete: sees to the clock and to the end of QEMU; elaboration happens once the
- * machine is complete. */
-void mlx5_hca_link_started(void);
+ * machine is complete. One that is plugged in later starts at once. */
+void mlx5_hca_link_started(HcaLink* link);
+/* Whether an HCA with this run-ahead can come to those that run already, and the one that it gets there.
+ * False with errp set: it cannot. */
+bool mlx5_hca_fits_time(int64_t* ahead, Error** errp);
 /* Resets a function (FLR; of the physical one with its virtual ones), the card by a conventional reset, or
  * ends the HCA, now or as soon as the model has returned. */
 void mlx5_hca_function_reset(HcaFunction* function);
@@ -288,6 +293,8 @@ extern const HcaPart mlx5_hca_state;
 void mlx5_hca_add_properties(ObjectClass* klass);
 /* Run-ahead in ns (0: lockstep), and the options of hca_create(). False with errp set: refused. */
 bool mlx5_hca_resolve(Mlx5Hca* dev, int64_t* ahead, GString* options, Error** errp);
+/* Their names, as long as there are links. */
+extern const HcaPart mlx5_hca_names;
 
 /* mlx5_hca.c */
 void mlx5_hca_register_type(void);

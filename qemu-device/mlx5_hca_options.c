@@ -96,7 +96,7 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
   g_autofree char* name = NULL;
 
   if (!names) {
-    names = g_hash_table_new(g_str_hash, g_str_equal);
+    names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
   }
   name = id ? g_strdup(id) : free_name();
 
@@ -108,6 +108,7 @@ static bool build_options(Mlx5Hca* dev, bool coupled, GString* out, Error** errp
     error_setg(errp, TYPE_MLX5_HCA ": another one is called '%s' already: give each an id of its own", name);
     return false;
   }
+  dev->name = g_strdup(name);
   return add_option(out, "name", name, errp)
              MLX5_HCA_PROPERTIES(ADD_TEXT, ADD_SWITCH, ADD_NUMBER, ADD_NETWORK) &&
          (!coupled || add_option(out, "coupled", "on", errp)) &&
@@ -141,21 +142,44 @@ static bool resolve_time(Mlx5Hca* dev, int64_t* ahead, Error** errp) {
 /* Whether the time of a wire's two ends is to be one. Only a clock that counts instructions stands still
  * while this process waits. */
 static bool resolve_coupled(Mlx5Hca* dev, int64_t ahead, bool* coupled, Error** errp) {
-  bool can = dev->prop_wire && !mlx5_hca_has_netdev(dev) && !ahead && icount_enabled();
+  bool can = dev->prop_wire && !mlx5_hca_has_netdev(dev) && !ahead && icount_enabled() && !hca_sim_started();
 
   *coupled = can && dev->prop_coupled != ON_OFF_AUTO_OFF;
   if (dev->prop_coupled == ON_OFF_AUTO_ON && !can) {
-    error_setg(errp, TYPE_MLX5_HCA ": coupled=on needs wire=, time=lockstep and -icount");
+    error_setg(errp, TYPE_MLX5_HCA
+               ": coupled=on needs wire=, time=lockstep and -icount, from the machine's start on");
     return false;
   }
   return true;
 }
 
+/* Another may have it. */
+static void give_up_name(Mlx5Hca* dev) {
+  if (dev->name) {
+    g_hash_table_remove(names, dev->name);
+    g_clear_pointer(&dev->name, g_free);
+  }
+}
+
+static bool forget(HcaLink* link) {
+  give_up_name(link->held);
+  return false;
+}
+
+const HcaPart mlx5_hca_names = {.calls = {[HCA_CALL_FREE] = forget}};
+
 bool mlx5_hca_resolve(Mlx5Hca* dev, int64_t* ahead, GString* options, Error** errp) {
   bool coupled;
 
-  return resolve_time(dev, ahead, errp) && resolve_coupled(dev, *ahead, &coupled, errp) &&
-         build_options(dev, coupled, options, errp);
+  if (!resolve_time(dev, ahead, errp) || !mlx5_hca_fits_time(ahead, errp) ||
+      !resolve_coupled(dev, *ahead, &coupled, errp)) {
+    return false;
+  }
+  if (!build_options(dev, coupled, options, errp)) {
+    give_up_name(dev);
+    return false;
+  }
+  return true;
 }
 
 /* ---- properties ---- */

@@ -473,7 +473,12 @@ static void on_run_state(void* opaque G_GNUC_UNUSED, bool running, RunState stat
   hca_clock.loaded &= !running;
 }
 
-/* All -device options are done: elaborate. Modules can be made no more from here on. */
+static void link_start(HcaLink* link) {
+  link->started = true;
+  call_parts(link, HCA_CALL_START);
+}
+
+/* All -device options are done: elaborate. What comes from here on is plugged into a running machine. */
 static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_UNUSED) {
   int64_t now = model_now();
   HcaLink* link;
@@ -491,8 +496,22 @@ static void on_machine_done(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   }
   hca_clock.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, on_timer, NULL);
   qemu_add_vm_change_state_handler(on_run_state, NULL);
-  QTAILQ_FOREACH(link, &hca_clock.links, next) { call_parts(link, HCA_CALL_START); }
+  QTAILQ_FOREACH(link, &hca_clock.links, next) { link_start(link); }
   mlx5_hca_settle();
+}
+
+bool mlx5_hca_fits_time(int64_t* ahead, Error** errp) {
+  bool others = hca_sim_started() && !QTAILQ_EMPTY(&hca_clock.links);
+
+  if (others && hca_clock.ahead && !*ahead) {
+    error_setg(errp,
+               TYPE_MLX5_HCA ": time=lockstep: there is one time, and the machine's HCAs have time=eager");
+    return false;
+  }
+  if (others && !hca_clock.ahead) {
+    *ahead = 0;
+  }
+  return true;
 }
 
 HcaLink* mlx5_hca_link_new(Mlx5Hca* dev, const HcaPart* const* parts) {
@@ -527,8 +546,16 @@ static void on_exit_of_qemu(Notifier* notifier G_GNUC_UNUSED, void* data G_GNUC_
   }
 }
 
-void mlx5_hca_link_started(void) {
+void mlx5_hca_link_started(HcaLink* link) {
   find_ahead();
+  if (hca_sim_started()) {
+    if (!runstate_is_running()) {
+      hca_wire_hold(link->hca, true); /* as on_run_state() has done it to the others */
+    }
+    link_start(link);
+    mlx5_hca_settle();
+    return;
+  }
   if (!hca_clock.machine_done.notify) {
     hca_clock.machine_done.notify = on_machine_done;
     hca_clock.exit.notify = on_exit_of_qemu;
@@ -577,7 +604,9 @@ static void disown(HcaFunction* function) {
 }
 
 void mlx5_hca_link_drop(HcaLink* link) {
-  call_parts(link, HCA_CALL_STOP);
+  if (link->started) {
+    call_parts(link, HCA_CALL_STOP);
+  }
   link->dev = NULL;
   disown(&link->physical);
   for (unsigned i = 0; i < link->virtual_count; i++) {

@@ -98,8 +98,8 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
       return NULL;
     }
   }
-  if (started || hca_total == kMaxHcas) {
-    snprintf(err, err_len, "too late or too many");
+  if (hca_total == kMaxHcas) {
+    snprintf(err, err_len, "too many");
     return NULL;
   }
   hca_t* h = calloc(1, sizeof(*h));
