@@ -170,6 +170,9 @@ void mlx5_hca_link_drop(HcaLink* link);
 bool mlx5_hca_may_enter(void);
 int64_t mlx5_hca_enter(void);
 void mlx5_hca_leave(int64_t now); /* what mlx5_hca_enter() gave */
+/* Around a call for which no time passes, while the model does not run: what comes back of it is put off. */
+void mlx5_hca_call_begin(void);
+void mlx5_hca_call_end(void);
 /* What the model has mapped goes, now or as soon as it has returned. */
 void mlx5_hca_memory_changed(HcaLink* link);
 /* HCA_CALL_TURN, as soon as the model has returned. */
@@ -178,14 +181,13 @@ void mlx5_hca_want_turn(HcaLink* link);
 void mlx5_hca_settle(void);
 /* Does what was put off, so that nothing waits on this side of the C API. False: there is no end to it. */
 bool mlx5_hca_drain(void);
-/* hca_sim_save(), hca_sim_load(), of a machine that stands still; and what the clock here was and is to be.
- */
-const void* mlx5_hca_save(size_t* len, char* why, size_t why_len);
-int mlx5_hca_load(const void* state, size_t len, char* why, size_t why_len);
+/* Of a saved state: what the clock here was and is to be. */
 void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64_t* timer_runs);
 void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t timer_runs);
-/* A state is being loaded: the model is neither reset nor run, and makes no access. */
+/* A state is being loaded: the model is neither reset nor run, and makes no access. Then, whether it has it.
+ */
 void mlx5_hca_loading(bool on);
+void mlx5_hca_loaded(bool well);
 bool mlx5_hca_is_loading(void);
 /* How often the timer, not an access, ran the model: each costs a hand-off to another thread. All HCAs. */
 uint64_t mlx5_hca_timer_runs(void);
@@ -207,7 +209,6 @@ bool mlx5_hca_meet_before(int64_t end);
 void mlx5_hca_meet_by_timer(void);
 /* A frame that arrives now. False: the model runs, the frame must wait for HCA_CALL_FRAMES. */
 bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len);
-void mlx5_hca_carrier(HcaLink* link, bool up);
 int64_t mlx5_hca_quiet_until(void* opaque);
 int mlx5_hca_keep_waiting(void* opaque);
 

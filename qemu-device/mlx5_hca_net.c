@@ -69,7 +69,10 @@ static void net_link_status_changed(NetClientState* nc) {
   HcaLink* link = link_of(nc);
 
   if (link) {
-    mlx5_hca_carrier(link, !nc->link_down);
+    mlx5_hca_call_begin();
+    hca_wire_carrier(link->hca, !nc->link_down);
+    mlx5_hca_call_end();
+    mlx5_hca_settle();
   }
 }
 

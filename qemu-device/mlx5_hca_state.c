@@ -44,12 +44,18 @@ static bool has_all_of_a_state(void) {
 static int machine_pre_save(void* opaque G_GNUC_UNUSED) {
   char why[512] = "";
   size_t len = 0;
-  const void* bytes;
+  const void* bytes = NULL;
 
   if (!has_all_of_a_state()) {
     return -EINVAL;
   }
-  bytes = mlx5_hca_save(&len, why, sizeof(why));
+  if (mlx5_hca_drain()) {
+    mlx5_hca_call_begin();
+    bytes = hca_sim_save(&len, why, sizeof(why));
+    mlx5_hca_call_end();
+  } else {
+    snprintf(why, sizeof(why), "they are being reset");
+  }
   if (bytes && len > MOST_BYTES) {
     snprintf(why, sizeof(why), "their state has %zu bytes, and QEMU takes up to %u", len, MOST_BYTES);
     bytes = NULL;
@@ -79,8 +85,12 @@ static int machine_pre_load(void* opaque G_GNUC_UNUSED) {
 
 static int machine_post_load(void* opaque G_GNUC_UNUSED, int version G_GNUC_UNUSED) {
   char why[512] = "";
-  int rc = mlx5_hca_load(machine.bytes, machine.len, why, sizeof(why));
+  int rc;
 
+  mlx5_hca_call_begin();
+  rc = hca_sim_load(machine.bytes, machine.len, why, sizeof(why));
+  mlx5_hca_call_end();
+  mlx5_hca_loaded(!rc);
   forget_bytes();
   if (rc) {
     error_report(TYPE_MLX5_HCA ": the HCAs cannot be loaded: %s", why);

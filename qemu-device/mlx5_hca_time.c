@@ -328,6 +328,9 @@ uint64_t mlx5_hca_timer_runs(void) { return hca_clock.timer_runs; }
 
 void mlx5_hca_settle(void) { advance(model_now(), hca_clock.ahead); }
 
+void mlx5_hca_call_begin(void) { hca_clock.depth++; }
+void mlx5_hca_call_end(void) { hca_clock.depth--; }
+
 bool mlx5_hca_may_enter(void) { return may_advance(); }
 
 int64_t mlx5_hca_enter(void) {
@@ -357,29 +360,6 @@ bool mlx5_hca_drain(void) {
   return true;
 }
 
-const void* mlx5_hca_save(size_t* len, char* why, size_t why_len) {
-  const void* state;
-
-  if (!mlx5_hca_drain()) {
-    snprintf(why, why_len, "they are being reset");
-    return NULL;
-  }
-  hca_clock.depth++;
-  state = hca_sim_save(len, why, why_len);
-  hca_clock.depth--;
-  return state;
-}
-
-int mlx5_hca_load(const void* state, size_t len, char* why, size_t why_len) {
-  int rc;
-
-  hca_clock.depth++;
-  rc = hca_sim_load(state, len, why, why_len);
-  hca_clock.depth--;
-  hca_clock.loaded = !rc;
-  return rc;
-}
-
 void mlx5_hca_clock_get(int64_t* lost, int64_t* armed, int64_t* timer_at, uint64_t* timer_runs) {
   *lost = hca_clock.lost;
   *armed = hca_clock.armed;
@@ -401,6 +381,7 @@ void mlx5_hca_clock_set(int64_t lost, int64_t armed, int64_t timer_at, uint64_t 
 }
 
 void mlx5_hca_loading(bool on) { hca_clock.loading = on; }
+void mlx5_hca_loaded(bool well) { hca_clock.loaded = well; }
 bool mlx5_hca_is_loading(void) { return hca_clock.loading; }
 
 /* ---- the port ---- */
@@ -415,13 +396,6 @@ bool mlx5_hca_enter_now(HcaLink* link, const void* frame, size_t len) {
   hca_wire_rx(link->hca, frame, len);
   mlx5_hca_leave(now);
   return true;
-}
-
-void mlx5_hca_carrier(HcaLink* link, bool up) {
-  hca_clock.depth++;
-  hca_wire_carrier(link->hca, up);
-  hca_clock.depth--;
-  mlx5_hca_settle();
 }
 
 /* A guest whose processors all sleep is woken by its next timer, or by the HCA. */
