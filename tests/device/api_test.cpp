@@ -233,10 +233,18 @@ TEST_F(ApiRunning, TimeIsTheCallers) {
   EXPECT_EQ(hca_sim_time(), w.now);
 }
 
-TEST_F(ApiRunning, NoHcaIsAddedAnyMore) {
+TEST_F(ApiRunning, NoHcaIsAddedFromWithinACallback) {
   Host late;
-  EXPECT_EQ(late.create(""), nullptr);
-  EXPECT_THAT(late.err, HasSubstr("while the simulation runs"));
+  unsigned tries = 0;
+  host.on_dma = [&] {
+    ++tries;
+    EXPECT_EQ(late.create(""), nullptr);
+    EXPECT_THAT(late.err, HasSubstr("an HCA is in the midst of a call"));
+  };
+  ring_command_doorbell();
+  hca_sim_advance(w.now += 1'000'000, 0);
+  host.on_dma = nullptr;
+  EXPECT_GT(tries, 0u);
 }
 
 TEST_F(ApiRunning, RunsAheadFromEventToEventOnly) {
