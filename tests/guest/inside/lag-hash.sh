@@ -9,13 +9,12 @@ lag_cards
 mountpoint -q /sys/kernel/debug || mount -t debugfs none /sys/kernel/debug || fail "debugfs"
 lag_says() { cat "/sys/kernel/debug/mlx5/${addresses[0]}/lag/$1"; }
 maps_to() { [[ $(lag_says mapping) == "$1" ]]; }
-is_there() { test -d "/sys/class/infiniband/$1"; }
 
 # active_ports PORTS: what the driver has told the card. ready: the bond's device is there.
 active_ports() { said 20 "lag map active ports: $1\$"; }
 ready() {
   said 20 'mode:hash'
-  within 30 is_there mlx5_bond_0
+  within 30 is_rdma mlx5_bond_0
   [[ $(lag_says port_sel_mode) == hash && $(lag_says type) == roce ]] || fail "LAG: $(lag_says type), $(lag_says port_sel_mode)"
   wait_active mlx5_bond_0
   within 30 has_v2_gid mlx5_bond_0
@@ -67,7 +66,7 @@ within 20 grep -q 1 "/sys/class/net/$p0/carrier"
 spread
 mark_again "both ports again"
 unbond
-within 30 is_there mlx5_0
+within 30 is_rdma mlx5_0
 
 # Addresses of the link layer alone: one pair of them, one port.
 bond balance-xor xmit_hash_policy layer2
@@ -76,7 +75,7 @@ ready
 on_one flows
 mark_again "one pair of addresses"
 unbond
-within 30 is_there mlx5_0
+within 30 is_rdma mlx5_0
 
 # Tunnels' inner headers; what is in none by its own.
 bond balance-xor xmit_hash_policy encap3+4
@@ -85,7 +84,7 @@ ready
 spread
 mark_again "tunnels"
 unbond
-within 30 is_there mlx5_0
+within 30 is_rdma mlx5_0
 
 # The first port with a link is active, until told otherwise.
 bond active-backup
@@ -100,5 +99,5 @@ for live in 1 0; do
   leave_by "$port" "$other" 5000 flows
 done
 unbond
-within 30 is_there mlx5_0
+within 30 is_rdma mlx5_0
 no_complaints "an active-backup bond that ends" "$bond_words"

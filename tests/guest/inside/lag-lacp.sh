@@ -37,12 +37,18 @@ agree() {
 }
 agree 2
 said 20 'lag map: port 1:1 port 2:2'
-for device in mlx5_bond_0 mlx5_bond_1; do
-  wait_active $device
-  within 30 has_v2_gid $device
+# Their names are by which bond came to be first.
+bonded() { test -d "/sys/bus/pci/devices/${addresses[0]}/infiniband" && test -d "/sys/bus/pci/devices/${addresses[2]}/infiniband"; }
+within 30 is_rdma mlx5_bond_0
+within 30 is_rdma mlx5_bond_1
+within 30 bonded
+near_rdma=$(rdma_of "/sys/bus/pci/devices/${addresses[0]}")
+far_rdma=$(rdma_of "/sys/bus/pci/devices/${addresses[2]}")
+for device in "$near_rdma" "$far_rdma"; do
+  wait_active "$device"
+  within 30 has_v2_gid "$device"
 done
 rdma link show
-far_rdma=mlx5_bond_1
 
 # both COUNT COMMAND...: at least so many frames leave by either port meanwhile.
 both() {
@@ -52,9 +58,9 @@ both() {
   ((sent[0] >= count && sent[1] >= count)) || fail "${sent[*]} frames: ${*:2}"
   note "${sent[*]} frames by $p0 and $p1: ${*:2}"
 }
-both 5000 writes mlx5_bond_0 -s 65536 -q 4 -n 500
-roce mlx5_bond_0 mlx5_bond_1 ibv_rc_pingpong -c -n 200
-roce mlx5_bond_1 mlx5_bond_0 ibv_ud_pingpong -c -s 1024 -n 200
+both 5000 writes "$near_rdma" -s 65536 -q 4 -n 500
+roce "$near_rdma" "$far_rdma" ibv_rc_pingpong -c -n 200
+roce "$far_rdma" "$near_rdma" ibv_ud_pingpong -c -s 1024 -n 200
 
 # A host behind the far bond.
 ip netns add far && ip link add link bond1 name mv1 type macvlan mode private && ip link set mv1 netns far || fail "macvlan"
@@ -64,7 +70,7 @@ streams() { tcp_between in_far "" 10.9.2.200 -P 16 -n 16M; }
 both 500 streams
 
 mark_again "LACP"
-start_writes mlx5_bond_0 -s 65536 -q 4 -D 8
+start_writes "$near_rdma" -s 65536 -q 4 -D 8
 sends "$p0"
 inject_into near-p0 link=down
 said 20 'lag map: port 1:2 port 2:2'
@@ -76,9 +82,9 @@ mark_again "a port that is out"
 inject_into near-p0 link=up
 agree 2
 said 20 'lag map: port 1:1 port 2:2'
-both 5000 writes mlx5_bond_0 -s 65536 -q 4 -n 500
+both 5000 writes "$near_rdma" -s 65536 -q 4 -n 500
 both 500 streams
 for i in 0 1; do ip link del bond$i || fail "bond$i"; done
 within 30 test -d /sys/class/infiniband/mlx5_0
-! test -d /sys/class/infiniband/mlx5_bond_0 || fail "mlx5_bond_0 is there still"
+! is_rdma "$near_rdma" || fail "$near_rdma is there still"
 no_complaints "bonds that end" "$bond_words"

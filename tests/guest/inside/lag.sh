@@ -6,13 +6,12 @@
 # ib_write_bw; then both ports at a time. The far end is another card on the same switch, in a name space.
 mark_kernel_log
 lag_cards
-is_there() { test -d "/sys/class/infiniband/$1"; }
 
 # Active-backup
 bond active-backup
 said 20 'mode:queue_affinity'
-within 30 is_there mlx5_bond_0
-! is_there mlx5_0 && ! is_there mlx5_1 || fail "the ports' own devices are there still"
+within 30 is_rdma mlx5_bond_0
+! is_rdma mlx5_0 && ! is_rdma mlx5_1 || fail "the ports' own devices are there still"
 rdma link show
 wait_active mlx5_bond_0
 within 30 has_v2_gid mlx5_bond_0
@@ -51,15 +50,15 @@ within 20 grep -q 1 "/sys/class/net/$p1/carrier"
 
 mark_again "the other port out"
 unbond
-within 30 is_there mlx5_0
-within 30 is_there mlx5_1
-! is_there mlx5_bond_0 || fail "mlx5_bond_0 is there still"
+within 30 is_rdma mlx5_0
+within 30 is_rdma mlx5_1
+! is_rdma mlx5_bond_0 || fail "mlx5_bond_0 is there still"
 
 # Both ports: a queue leaves by the one that it is given.
 mark_again "no bond"
 bond balance-xor
 said 20 'lag map: port 1:1 port 2:2'
-within 30 is_there mlx5_bond_0
+within 30 is_rdma mlx5_bond_0
 wait_active mlx5_bond_0
 within 30 has_v2_gid mlx5_bond_0
 reaches "" 10.9.1.200
@@ -74,5 +73,5 @@ for i in 0 1; do
 done
 roce mlx5_bond_0 "$far_rdma" ibv_rc_pingpong -c -n 200
 unbond
-within 30 is_there mlx5_0
+within 30 is_rdma mlx5_0
 no_complaints "a bond that ends" "$bond_words"

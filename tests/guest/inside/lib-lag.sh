@@ -49,6 +49,8 @@ mark_again() {
   no_complaints "$1" "$bond_words${2:+|$2}"
   mark_kernel_log
 }
+# is_rdma DEVICE: there is one of that name.
+is_rdma() { test -d "/sys/class/infiniband/$1"; }
 # physical PORT: frames that have left it.
 physical() { ethtool -S "$1" | awk '$1 == "tx_packets_phy:" { print $2 }'; }
 # sends PORT: within some seconds 1000 frames more have left by it.
