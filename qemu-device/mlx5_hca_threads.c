@@ -9,6 +9,10 @@
  * virtual one). So a thread tries for as long as a turn of the model and of QEMU's main loop takes, and
  * sleeps only then. QEMU calls a function of everybody's choice for this lock, and no other goes by it.
  *
+ * Who lets go of the lock and takes it again at once is there before whoever sleeps for it has woken up. A
+ * processor that rings doorbells without end, each of which runs the model, so kept the others from their
+ * registers for seconds. It lets them by once somebody has slept for too long.
+ *
  * The main loop of a guest on a wire goes before processors that poll, if the kernel lets this process say so
  * (root; CAP_SYS_NICE, RLIMIT_NICE). With two such guests on two processors it would get its share of 50 %
  * in pieces of milliseconds, between which both guests wait for what lies in the wire.
@@ -20,7 +24,9 @@
 #include <sys/resource.h>
 
 #define TRY_NS 20000
-#define PAUSES 32 /* between two tries: the lock's cache line is its owner's meanwhile */
+#define PATIENCE_NS 500000  /* of who sleeps */
+#define WAKING_UP_NS 200000 /* at most */
+#define PAUSES 32           /* between two tries: the lock's cache line is its owner's meanwhile */
 
 #define NICER 5 /* three times the weight */
 
@@ -31,15 +37,45 @@ static int taken_on = -1;
 
 static QemuMutex* global; /* the lock, once somebody has taken it this way */
 
+static int64_t asleep_since; /* get_clock() when the first of those who sleep for the lock began to, about; 0:
+                                nobody does */
+static unsigned asleep;
+static const void* owner; /* the thread that took it last */
+
+static void sleep_for(QemuMutex* mutex, const char* file, int line) {
+  int64_t left;
+
+  if (qatomic_fetch_inc(&asleep) == 0) {
+    qatomic_set(&asleep_since, get_clock());
+  }
+  qemu_mutex_lock_impl(mutex, file, line);
+  left = qatomic_fetch_dec(&asleep) > 1 ? get_clock() : 0; /* the others wait for another turn */
+  qatomic_set(&asleep_since, left);
+}
+
+/* The lock is free or will be, and the sleeper that was woken is on its way. */
+static void let_sleepers_by(void) {
+  int64_t since = qatomic_read(&asleep_since), now = since ? get_clock() : 0;
+
+  if (now - since < PATIENCE_NS || qatomic_read(&owner) != __builtin_thread_pointer()) {
+    return;
+  }
+  for (int64_t until = now + WAKING_UP_NS; now < until && qatomic_read(&asleep_since) == since;
+       now = get_clock()) {
+    sched_yield();
+  }
+}
+
 static void lock_soon(QemuMutex* mutex, const char* file, int line) {
   int64_t until;
 
   qatomic_set(&global, mutex);
+  let_sleepers_by();
   if (qemu_mutex_trylock_impl(mutex, file, line)) {
     until = get_clock() + TRY_NS;
     do {
       if (qatomic_read(&taken_on) == sched_getcpu() || get_clock() >= until) {
-        qemu_mutex_lock_impl(mutex, file, line);
+        sleep_for(mutex, file, line);
         break;
       }
       for (unsigned i = 0; i < PAUSES; i++) {
@@ -48,6 +84,7 @@ static void lock_soon(QemuMutex* mutex, const char* file, int line) {
     } while (qemu_mutex_trylock_impl(mutex, file, line));
   }
   qatomic_set(&taken_on, sched_getcpu());
+  qatomic_set(&owner, __builtin_thread_pointer());
 }
 
 bool mlx5_hca_peek(bool (*look)(void)) {
