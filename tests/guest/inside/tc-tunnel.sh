@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # boot: --hca link=eth,vfs=2,id=left,cable=right --hca link=eth,id=right
 # Tunnels that a card in switchdev mode makes and undoes by TC's rules, both ways: a virtual function's frames go to the far end of the
-# cable in VXLAN (on IANA's UDP port and on one that the driver registers) and GRE, which has the tunnel in software.
+# cable in VXLAN (on IANA's UDP port and on one that the driver registers), Geneve and GRE, which has the tunnel in software.
 mark_kernel_log
 far_end
 to_switchdev 2
@@ -52,6 +52,7 @@ through() {
 }
 through vxlan 100 4789 "dstport 4789" "id 100 local 10.9.2.200 remote 10.9.2.100 dstport 4789"
 through vxlan 70000 8472 "dstport 8472" "id 70000 local 10.9.2.200 remote 10.9.2.100 dstport 8472"
+through geneve 100 6081 "dstport 6081" "id 100 remote 10.9.2.100 dstport 6081"
 through gretap 100 '' '' "key 100 local 10.9.2.200 remote 10.9.2.100"
 
 functions_down 2
