@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# boot: --hca link=eth,vfs=2 --hca link=ib --reboots --scratch=1G
+# Suspend and resume of the drivers: by the kernel's own test of all devices, which leaves them their power, with virtual functions; to
+# disk (S4), where another kernel starts, whose drivers have used the cards, and gives them over to the one that it loads; and to memory
+# (S3), for which they lose their power.
+if [[ $(blkid -o value -s TYPE /dev/vdc) == swsuspend ]]; then
+  note "a kernel is on the disk"
+  cat /sys/class/block/vdc/dev >/sys/power/resume
+  fail "it could not be brought back"
+fi
+mark_kernel_log
+works() {
+  local device net
+  local -a options
+  for address in $(hca_addresses); do
+    within 30 test -d "/sys/bus/pci/devices/$address/infiniband"
+    device=$(rdma_of "/sys/bus/pci/devices/$address") options=()
+    if [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") == Ethernet ]]; then
+      within 30 test -d "/sys/bus/pci/devices/$address/net"
+      net=$(net_of "/sys/bus/pci/devices/$address")
+      ip link set "$net" up || fail "$net"
+      options=(-g 0)
+    fi
+    wait_active "$device"
+    pingpong -d "$device" "${options[@]}" -c -n 100
+  done
+}
+works
+echo 2 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
+within 60 test -d "$pf/virtfn1/infiniband"
+works
+echo platform >/sys/power/pm_test || fail "no pm_test"
+for round in 1 2; do
+  note "suspended for 5 s"
+  echo mem >/sys/power/state || fail "suspend"
+  works
+done
+echo none >/sys/power/pm_test
+echo 0 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
+
+for round in 1 2; do
+  mkswap /dev/vdc >/dev/null && swapon /dev/vdc || fail "swapon"
+  echo reboot >/sys/power/disk
+  note "to disk"
+  echo disk >/sys/power/state || fail "hibernation"
+  note "back"
+  swapoff /dev/vdc || fail "swapoff"
+  works
+done
+for round in 1 2; do
+  note "to memory"
+  rtcwake -m mem -s 15 >/dev/null || fail "rtcwake"
+  note "awake"
+  # What SeaBIOS does not set up again: where the chipset's power management and the extended configuration space are.
+  setpci -s 00:1f.0 40.l=601 44.b=80 && setpci -s 00:00.0 60.l=b0000001 || fail "setpci"
+  works
+done
+
+no_complaints "sleep" 'RTC interrupts|RealTimeClock events'
