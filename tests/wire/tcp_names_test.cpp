@@ -169,6 +169,7 @@ TEST_F(TcpNames, ANameThatIsNotKnownYetStopsNobody) {
     End left(kLateName, port_, "b");  // gone before there is an answer
     pass(6, left);
   }
+  for (int i = 0; i < 5000 && g_late_asked < 4; ++i) ::usleep(1000);  // a thread begins when it can
   g_late_answers = true;
   for (int i = 0; i < 5000 && a.log.find("waiting") == std::string::npos; ++i) {
     pass(0.1, a);
