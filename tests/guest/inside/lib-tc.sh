@@ -106,7 +106,8 @@ hits() { tc -s filter show dev "$1" ingress "${@:2}" | awk '/Sent hardware/ { n 
 hits_are() { (($(hits "$1" "${@:3}") >= $2)); }
 counts() { within 20 hits_are "$@"; }
 is_parted() { if $1 ping -q -c 2 -i 0.2 -W 1 "$2" >/tmp/ping; then fail "$1 reaches $2, and should not"; fi; }
-# What the driver says of VLANs in switchdev mode, and newer ones (7.3) of which table is active, is no complaint. And mlx5_ib of Debian's 6.1 has a mistake of its own: what its cache of
-# memory keys shows of representors lies at debugfs' root, a folder for each order, and stays there for the next time.
+# What the driver says of VLANs in switchdev mode, and newer ones (7.3) of which table is active, is no complaint. And mlx5_ib of Debian's 6.1
+# has a mistake of its own: what its cache of memory keys shows of representors lies at debugfs' root, a folder for each order, and stays
+# there for the next time.
 switchdev_words="debugfs: Directory '[0-9]+' with parent '/' already present|Dropping C-tag vlan stripping offload|Disabling HW_VLAN CTAG FILTERING|S-tagged traffic will be dropped|MPFS/FDB (in)?active"
 switchdev_complaints() { kernel_complaints | grep -v -E "$switchdev_words"; }
