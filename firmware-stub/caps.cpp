@@ -109,6 +109,7 @@ void fill_general(const Options& o, std::uint8_t* c) {
   set(g::cc_query_allowed{}, eth ? 1 : 0);
   set(g::cc_modify_allowed{}, eth && !o.vf ? 1 : 0);
   set(g::vhca_id{}, o.vhca_id);
+  set(g::ats{}, o.ats ? 1 : 0);
   if (eth) fill_general_eth(o, c);
   if (o.offloads_ipoib()) fill_general_ipoib(c);
   if (eth) fill_general_sw_steering(*o.generation, c);

@@ -57,6 +57,7 @@ struct Options {
     return selects_port() || (link == Link::kEthernet && generation->sw_steering() &&
                               generation->has.ste != SteFormat::kConnectX5);
   }
+  bool ats = false;     // the function shows the capability ATS, and keys may ask for it
   bool crypto = false;  // of the boards of a chip that can encrypt one that may
   bool psp() const { return encrypts() && generation->has.psp; }
   bool encrypts() const { return crypto && link == Link::kEthernet && generation->has.crypto; }

@@ -34,6 +34,8 @@ hca_t* create(const std::string& name, const std::string& options, const hca_hos
   else if (hca_sub_functions(hca) != 0)
     wrong = ": sfs=" + std::to_string(hca_sub_functions(hca)) +
             ": a vfio-user server has no sub-functions: take mlx5-hca of a QEMU";
+  else if (hca_shows_ats(hca))
+    wrong = ": ats=on: the protocol says nothing of an IOMMU's invalidations: take mlx5-hca of a QEMU";
   if (wrong.empty()) return hca;
   hca_destroy(hca);
   throw std::runtime_error(name + wrong);

@@ -53,6 +53,14 @@ bool has(const hca_t* h, unsigned function) { return usable(h) && function < h->
 
 bool on_bus(const hca_t* h, unsigned function) { return function < h->hosts.size(); }
 
+// Calls of(f) for a function of the bus, and for what is behind it there.
+template <class F>
+void with_sub_functions(const hca_t* h, unsigned function, F of) {
+  of(as_id(function));
+  if (function != hca::kPhysical) return;
+  for (unsigned f = hca_functions(h); f < h->model.functions(); ++f) of(as_id(f));
+}
+
 // A virtual function's BAR and a sub-function's window are smaller than the BAR that all are decoded as: what
 // lies behind the end is out of range there too.
 static_assert(HCA_SF_WINDOW_SIZE == HCA_VF_BAR0_SIZE && HCA_SF_WINDOW_SIZE == 1u << hcasim::fw::kLogSfWindow);
@@ -445,6 +453,26 @@ void hca_function_reset(hca_t* h, unsigned function) {
       h->model.reset();  // with the virtual ones
     else
       h->model.reset(as_id(function));
+  });
+}
+
+int hca_shows_ats(const hca_t* h) { return h && h->settings.firmware.ats ? 1 : 0; }
+
+void hca_function_ats(hca_t* h, unsigned function, int on) {
+  if (!has(h, function) || !on_bus(h, function) || !hca_shows_ats(h)) return;
+  Recorded call(Event::kAts, device_number(h->number, function), static_cast<unsigned>(on != 0));
+  enter(h, "hca_function_ats", [&] {
+    with_sub_functions(h, function,
+                       [&](hcasim::FunctionId f) { h->model.dma().keep_translations(f, on != 0); });
+  });
+}
+
+void hca_function_invalidate(hca_t* h, unsigned function, uint64_t addr, uint64_t len) {
+  if (!has(h, function) || !on_bus(h, function)) return;
+  Recorded call(Event::kInvalidate, device_number(h->number, function), addr, len);
+  enter(h, "hca_function_invalidate", [&] {
+    with_sub_functions(h, function,
+                       [&](hcasim::FunctionId f) { h->model.dma().invalidate_translations(f, addr, len); });
   });
 }
 

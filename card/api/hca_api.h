@@ -187,6 +187,15 @@ HCA_API unsigned hca_function_vectors(const hca_t* hca, unsigned function);
 // FLR of a function: the others do not notice. Of the physical one it is as hca_reset(), but the firmware
 // goes on; sub-functions have none.
 HCA_API void hca_function_reset(hca_t* hca, unsigned function);
+// ATS (PCIe base specification, 10; option ats=on, of functions of the bus). Whether they are to show it:
+// capability 0x000f, page aligned requests.
+HCA_API int hca_shows_ats(const hca_t* hca);
+// The driver switches it on or off (ATS control register, enable); a reset does so as well. Of the physical
+// function: with sub-functions.
+HCA_API void hca_function_ats(hca_t* hca, unsigned function, int on);
+// The function's IOMMU takes back its translations of [addr, addr + len), len 0: of all addresses. None of
+// them is used any more when this returns.
+HCA_API void hca_function_invalidate(hca_t* hca, unsigned function, uint64_t addr, uint64_t len);
 
 // The parameters of the profile in force, "SECTION.KEY", in the unit that the profile's file has them in.
 // index 0..hca_parameter_count()-1; beyond, no name and 0.

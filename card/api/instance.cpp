@@ -297,6 +297,7 @@ std::vector<hcasim::api::Counter> hca::counters() const {
       {"iotlb_misses", model.host_memory().iotlb_misses()},
       {"atc_hits", model.host_memory().atc_hits()},
       {"atc_misses", model.host_memory().atc_misses()},
+      {"ats_invalidations", model.dma().invalidations()},
       {"pcie_write_waits", model.dma().posted().waits()},
       {"pcie_read_waits", model.dma().nonposted().waits()},
       {"dram_reads", model.host_memory().dram_reads()},

@@ -248,6 +248,10 @@ const Option kOptions[] = {
        s.firmware.port_tables = v == "hash";
        return v == "hash" || v == "queue";
      }},
+    {"ats", "off",
+     "functions show the PCIe capability ATS (ATS_ENABLED of a card's stored configuration): behind an IOMMU "
+     "that knows it, their driver may have them keep translations",
+     "on, off", [](Settings& s, const std::string& v, std::string&) { return to_bool(v, s.firmware.ats); }},
     {"crypto", "off",
      "the board may encrypt: TLS in line, IPsec, MACsec and, on connectx7, PSP, on Ethernet, of generations "
      "that can (connectx6dx, connectx7)",

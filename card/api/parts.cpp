@@ -81,6 +81,9 @@ bool make_parts(const std::string& options, unsigned number, Parts& parts, std::
 void set_up(const Settings& settings, Device& model) {
   for (FunctionId f = 0; f < model.functions(); ++f)
     model.function(f).uars().set_blueflame(settings.firmware.bf);
+  // Where a driver has the say, it has not said so yet.
+  for (FunctionId f = 0; settings.firmware.ats && f < model.functions(); ++f)
+    model.dma().keep_translations(f, false);
   model.port().faults() = settings.faults;
   model.port().reseed();
 }

@@ -37,56 +37,58 @@ inline constexpr std::uint32_t kRecordingVersion = 4;
 inline constexpr std::uint64_t kOldestApi = 6;
 
 // EVENT(name, what it is, fields): n number, h number of an HCA and of its PCIe function (device_number()), t
-// time of the host's clock, s bytes. Those before kReturn and the last four are calls, the others
-// callbacks; new ones go to the end, so that older recordings can be read. A wire= to another process
-// (far_end.h) is a host of its own: what comes in there is a call, what the HCA sends or waits for a
-// callback. Its numbers called "time" are ps from now (from_now()).
-#define HCASIM_RECORDED_EVENTS(EVENT)                                                             \
-  EVENT(kHello, "recording", "n")      /* version of the API */                                   \
-  EVENT(kCreate, "hca_create", "nsss") /* what the host has, options, profile, faults (TOML) */   \
-  EVENT(kStart, "hca_sim_start", "t")                                                             \
-  EVENT(kAdvance, "hca_sim_advance", "tn")     /* now, ahead */                                   \
-  EVENT(kMmioRead, "hca_mmio_read", "hnn")     /* offset, size */                                 \
-  EVENT(kMmioWrite, "hca_mmio_write", "hnnn")  /* offset, value, size */                          \
-  EVENT(kBurst, "hca_mmio_write_burst", "hns") /* offset, data */                                 \
-  EVENT(kReset, "hca_reset", "h")                                                                 \
-  EVENT(kDestroy, "hca_destroy", "h")                                                             \
-  EVENT(kCable, "hca_cable", "hh")                                                                \
-  EVENT(kWireRx, "hca_wire_rx", "hs")       /* frame */                                           \
-  EVENT(kCarrier, "hca_wire_carrier", "hn") /* up */                                              \
-  EVENT(kInject, "hca_inject", "hs")        /* fault */                                           \
-  EVENT(kSetTrace, "hca_set_trace", "hss")  /* key, value */                                      \
-  EVENT(kMemory, "hca_memory_changed", "h")                                                       \
-  EVENT(kLinkUp, "link_up", "hs") /* hello; returns whether it is welcome */                      \
-  EVENT(kLinkDown, "link_down", "h")                                                              \
-  EVENT(kLinkCarrier, "link_carrier", "hn")  /* wish */                                           \
-  EVENT(kLinkFrame, "link_frame", "hnns")    /* flags, time sent, frame */                        \
-  EVENT(kLinkMark, "link_mark", "hnnn")      /* time, next time, wishes; whether that is right */ \
-  EVENT(kLinkLog, "link_log", "hns")         /* level, line */                                    \
-  EVENT(kStatistics, "hca_stats_json", "hs") /* what it says; no return follows */                \
-  EVENT(kEnd, "end", "n")                    /* events before it; no return follows */            \
-  EVENT(kReturn, "return", "n")                                                                   \
-  EVENT(kDmaRead, "dma_read", "hnnns")    /* address, length, 1 = done, the bytes if done */      \
-  EVENT(kDmaWrite, "dma_write", "hnnns")  /* address, length, 1 = done, digest */                 \
-  EVENT(kMsix, "msix", "hn")              /* vector */                                            \
-  EVENT(kLog, "log", "hns")               /* level, line */                                       \
-  EVENT(kWireTx, "wire_tx", "hnns")       /* length, what the host said, digest of the frame */   \
-  EVENT(kPcieError, "pcie_error", "hnns") /* what, bit, name */                                   \
-  EVENT(kLinkTx, "link_tx", "hnnnns")     /* length, flags, time, FarEnd::Sent, digest */         \
-  EVENT(kLinkFind, "link_find", "h")                                                              \
-  EVENT(kLinkTell, "link_tell", "hnn")    /* next time, wanted */                                 \
-  EVENT(kLinkHear, "link_hear", "hnn")    /* FarEnd::Heard, waited */                             \
-  EVENT(kQuiet, "quiet_until", "hn")      /* due_number() from simulated time on */               \
-  EVENT(kState, "hca_state_digest", "hn") /* what it says, behind kStatistics; no return */       \
-  EVENT(kVscRead, "hca_vsc_read", "hn")   /* offset; kVscWrite: offset, value */                  \
-  EVENT(kVscWrite, "hca_vsc_write", "hnn")                                                        \
-  EVENT(kAttach, "hca_attach_function", "hn") /* 1: it is on the bus, 0: not any more */          \
-  EVENT(kFunctionReset, "hca_function_reset", "h")                                                \
-  EVENT(kSaved, "state", "ts") /* now, what hca_sim_save() says; no return follows */             \
-  EVENT(kLoad, "hca_sim_load", "s")                                                               \
-  EVENT(kWireRxAt, "hca_wire_rx_at", "hns")  /* time, frame */                                    \
-  EVENT(kWireTxAt, "wire_tx_at", "hnnns")    /* length, time, what the host said, digest */       \
-  EVENT(kCode, "hca_function_code", "hnnnn") /* offset, value, program counter, caller */
+// time of the host's clock, s bytes. Those before kReturn are calls, and those from kVscRead on but kSaved
+// and kWireTxAt; the others are callbacks; new ones go to the end, so that older recordings can be read. A
+// wire= to another process (far_end.h) is a host of its own: what comes in there is a call, what the HCA
+// sends or waits for a callback. Its numbers called "time" are ps from now (from_now()).
+#define HCASIM_RECORDED_EVENTS(EVENT)                                                                 \
+  EVENT(kHello, "recording", "n")      /* version of the API */                                       \
+  EVENT(kCreate, "hca_create", "nsss") /* what the host has, options, profile, faults (TOML) */       \
+  EVENT(kStart, "hca_sim_start", "t")                                                                 \
+  EVENT(kAdvance, "hca_sim_advance", "tn")     /* now, ahead */                                       \
+  EVENT(kMmioRead, "hca_mmio_read", "hnn")     /* offset, size */                                     \
+  EVENT(kMmioWrite, "hca_mmio_write", "hnnn")  /* offset, value, size */                              \
+  EVENT(kBurst, "hca_mmio_write_burst", "hns") /* offset, data */                                     \
+  EVENT(kReset, "hca_reset", "h")                                                                     \
+  EVENT(kDestroy, "hca_destroy", "h")                                                                 \
+  EVENT(kCable, "hca_cable", "hh")                                                                    \
+  EVENT(kWireRx, "hca_wire_rx", "hs")       /* frame */                                               \
+  EVENT(kCarrier, "hca_wire_carrier", "hn") /* up */                                                  \
+  EVENT(kInject, "hca_inject", "hs")        /* fault */                                               \
+  EVENT(kSetTrace, "hca_set_trace", "hss")  /* key, value */                                          \
+  EVENT(kMemory, "hca_memory_changed", "h")                                                           \
+  EVENT(kLinkUp, "link_up", "hs") /* hello; returns whether it is welcome */                          \
+  EVENT(kLinkDown, "link_down", "h")                                                                  \
+  EVENT(kLinkCarrier, "link_carrier", "hn")  /* wish */                                               \
+  EVENT(kLinkFrame, "link_frame", "hnns")    /* flags, time sent, frame */                            \
+  EVENT(kLinkMark, "link_mark", "hnnn")      /* time, next time, wishes; whether that is right */     \
+  EVENT(kLinkLog, "link_log", "hns")         /* level, line */                                        \
+  EVENT(kStatistics, "hca_stats_json", "hs") /* what it says; no return follows */                    \
+  EVENT(kEnd, "end", "n")                    /* events before it; no return follows */                \
+  EVENT(kReturn, "return", "n")                                                                       \
+  EVENT(kDmaRead, "dma_read", "hnnns")    /* address, length, 1 = done, the bytes if done */          \
+  EVENT(kDmaWrite, "dma_write", "hnnns")  /* address, length, 1 = done, digest */                     \
+  EVENT(kMsix, "msix", "hn")              /* vector */                                                \
+  EVENT(kLog, "log", "hns")               /* level, line */                                           \
+  EVENT(kWireTx, "wire_tx", "hnns")       /* length, what the host said, digest of the frame */       \
+  EVENT(kPcieError, "pcie_error", "hnns") /* what, bit, name */                                       \
+  EVENT(kLinkTx, "link_tx", "hnnnns")     /* length, flags, time, FarEnd::Sent, digest */             \
+  EVENT(kLinkFind, "link_find", "h")                                                                  \
+  EVENT(kLinkTell, "link_tell", "hnn")    /* next time, wanted */                                     \
+  EVENT(kLinkHear, "link_hear", "hnn")    /* FarEnd::Heard, waited */                                 \
+  EVENT(kQuiet, "quiet_until", "hn")      /* due_number() from simulated time on */                   \
+  EVENT(kState, "hca_state_digest", "hn") /* what it says, behind kStatistics; no return */           \
+  EVENT(kVscRead, "hca_vsc_read", "hn")   /* offset; kVscWrite: offset, value */                      \
+  EVENT(kVscWrite, "hca_vsc_write", "hnn")                                                            \
+  EVENT(kAttach, "hca_attach_function", "hn") /* 1: it is on the bus, 0: not any more */              \
+  EVENT(kFunctionReset, "hca_function_reset", "h")                                                    \
+  EVENT(kSaved, "state", "ts") /* now, what hca_sim_save() says; no return follows */                 \
+  EVENT(kLoad, "hca_sim_load", "s")                                                                   \
+  EVENT(kWireRxAt, "hca_wire_rx_at", "hns")            /* time, frame */                              \
+  EVENT(kWireTxAt, "wire_tx_at", "hnnns")              /* length, time, what the host said, digest */ \
+  EVENT(kCode, "hca_function_code", "hnnnn")           /* offset, value, program counter, caller */   \
+  EVENT(kAts, "hca_function_ats", "hn")                /* on */                                       \
+  EVENT(kInvalidate, "hca_function_invalidate", "hnn") /* address, length */
 
 enum class Event : std::uint8_t {
 #define EVENT(name, text, fields) name,

@@ -362,6 +362,12 @@ bool Replay::perform(const Noted& record, std::uint64_t& result) {
     case Event::kFunctionReset:
       hca_function_reset(h, function);
       return true;
+    case Event::kAts:
+      hca_function_ats(h, function, n[1] != 0);
+      return true;
+    case Event::kInvalidate:
+      hca_function_invalidate(h, function, n[1], n[2]);
+      return true;
     case Event::kDestroy:
       hca_destroy(h);
       return true;

@@ -46,6 +46,8 @@ api::Parts parts_of(const std::string& name, const HcaConfig& config) {
   if (s.firmware.sfs != 0)
     refuse("/hcasim/config",
            name + ": sfs=" + std::to_string(s.firmware.sfs) + ": a module has one function");
+  if (s.firmware.ats)
+    refuse("/hcasim/config", name + ": ats=on: a module's configuration space does not show ATS");
   if (!Agenda::choose({s.native, true})) {
     refuse("/hcasim/kernel",
            name + (Agenda::instance().alone()

@@ -9,7 +9,7 @@
 
 namespace hcasim::saved {
 
-constexpr std::uint32_t kVersion = 22;
+constexpr std::uint32_t kVersion = 23;
 
 }  // namespace hcasim::saved
 #endif

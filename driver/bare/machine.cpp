@@ -179,6 +179,12 @@ void Function::reset() {
   machine_.dirty_ = true;
 }
 
+void Function::set_ats(bool on) { hca_function_ats(hca_, number_, on ? 1 : 0); }
+
+void Function::invalidate_translations(std::uint64_t addr, std::uint64_t len) {
+  hca_function_invalidate(hca_, number_, addr, len);
+}
+
 void Function::card_reset() {
   if (pcie_) return reset();
   hca_reset(hca_);

@@ -72,6 +72,10 @@ class Function {
   // Function level reset, and the conventional one of the card. Handlers stay.
   void reset();
   void card_reset();
+  // As the driver switches ATS on or off (option ats=on), and as the IOMMU takes translations back; len 0:
+  // all.
+  void set_ats(bool on);
+  void invalidate_translations(std::uint64_t addr, std::uint64_t len);
   // Counter of hca_counter_name(); throws BareError if there is none of that name.
   std::uint64_t counter(const std::string& name) const;
   std::uint64_t state_digest() { return hca_state_digest(hca_); }

@@ -99,7 +99,7 @@ Request::Request(const Command& cmd)
 Syndrome Request::check(Firmware& fw, const Command& cmd) {
   if (mode > static_cast<unsigned>(AccessMode::kKsm) && !device()) return Syndrome::kMkeyMode;
   // Signatures: of what a UMR brings later, and of lists of pieces alone.
-  if (cmd.get<InputIndex>() != 0 || cmd.get<C::ma_translation_mode>() != 0 ||
+  if (cmd.get<InputIndex>() != 0 || cmd.get<C::ma_translation_mode>() > (fw.options().ats ? 1 : 0) ||
       (bsf != 0) != (cmd.get<C::bsf_en>() != 0) ||
       (bsf != 0 && (bsf != kBsfOctowords || !is(AccessMode::kKlm))))
     return Syndrome::kMkeyFeature;

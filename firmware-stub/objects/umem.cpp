@@ -76,7 +76,7 @@ Syndrome create_umem(Firmware& fw, Command& cmd) {
   using in = prm::create_umem_in;
   using u = in::umem;
   Objects& o = fw.objects();
-  if (cmd.get<u::ats>() != 0) return Syndrome::kUmemFeature;
+  if (cmd.get<u::ats>() != 0 && !fw.options().ats) return Syndrome::kUmemFeature;
   const unsigned log_page = cmd.get<u::log_page_size>() + 12;
   if (log_page > kMaxLogPage) return Syndrome::kUmemPages;
   const std::uint64_t page = std::uint64_t{1} << log_page;

@@ -36,7 +36,7 @@ Dma::Dma(const sc_core::sc_module_name& name, const Profile& profile, const PerF
       shortest_down_(
           bytes_time(std::min(profile.pcie.tlp_completion_overhead, profile.pcie.tlp_write_overhead))),
       tags_(profile.pcie.tags, 0),
-      memory_(profile),
+      memory_(profile, hosts.size()),
       posted_(profile.pcie.posted_headers, profile.pcie.posted_data, profile.pcie.credit),
       nonposted_(profile.pcie.nonposted_headers, 0, profile.pcie.credit),
       ring_(kFirstRing) {

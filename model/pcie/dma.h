@@ -166,6 +166,12 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   void take_faults_from(Injector& injector) { gate_.attach(injector); }
   // The next posted write or MSI-X message is due so much later, and its queue's next ones behind it.
   void hold_next(Time delay) { hold_ = delay; }
+  // ATS of the function: on or off, and translations that its IOMMU takes back (model/pcie/host_memory.h).
+  void keep_translations(FunctionId f, bool on) { memory_.keep(f, on); }
+  void invalidate_translations(FunctionId f, std::uint64_t addr, std::uint64_t len) {
+    memory_.invalidate(f, addr, len);
+    ++invalidations_;
+  }
   void on_write_error(WriteError handler) { write_error_ = std::move(handler); }
 
   // (model/prefetch.h)
@@ -175,6 +181,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::uint64_t bytes_read() const { return bytes_read_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t errors() const { return errors_; }
+  std::uint64_t invalidations() const { return invalidations_; }  // of translations
   const HostMemory& host_memory() const { return memory_; }
   // Credits of writes and messages, of read requests.
   const Credits& posted() const { return posted_; }
@@ -212,6 +219,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
       for (std::uint64_t i = head_; i != tail_; ++i) ring_[i & (ring_.size() - 1)].list_state(a);
     }
     HCASIM_FIELDS(a, bytes_read_, bytes_written_, errors_);
+    HCASIM_FIELDS_SINCE(23, a, invalidations_);
     if (memory_.modelled()) a("memory", memory_);
     if (posted_.modelled()) a("posted", posted_);
     if (nonposted_.modelled()) a("nonposted", nonposted_);
@@ -403,7 +411,7 @@ class Dma : public sc_core::sc_module, private Agenda::Block {
   std::uint64_t head_ = 0, tail_ = 0;
   Time armed_ = kNever;
   bool draining_ = false;
-  std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0;
+  std::uint64_t bytes_read_ = 0, bytes_written_ = 0, errors_ = 0, invalidations_ = 0;
 };
 
 }  // namespace hcasim

@@ -21,10 +21,11 @@ std::uint64_t page_id(FunctionId f, std::uint64_t page) {
 }
 }  // namespace
 
-HostMemory::HostMemory(const Profile& profile)
+HostMemory::HostMemory(const Profile& profile, std::size_t functions)
     : memory_(profile.memory),
       modelled_(memory_.iotlb != 0 || memory_.llc_kib != 0 || memory_.remote != 0),
       round_trip_(profile.pcie.read_latency),
+      keeps_(functions, 1),
       walkers_(memory_.iotlb_walks) {
   if (memory_.iotlb != 0) iotlb_ = std::make_unique<ContextCache>(memory_.iotlb, memory_.iotlb_ways);
   if (iotlb_ && memory_.atc != 0) atc_ = std::make_unique<ContextCache>(memory_.atc, memory_.atc_ways);
@@ -65,7 +66,7 @@ Time HostMemory::translate(Time t, FunctionId f, std::uint64_t addr, std::size_t
   Time until = t;
   std::uint64_t id = page_id(f, addr >> kLogPage);
   for (std::size_t n = pieces(addr, len, kLogPage); n != 0; --n, ++id) {
-    if (!atc_) {
+    if (!atc_ || keeps_[f] == 0) {
       until = std::max(until, translated(t, id));
       continue;
     }
@@ -97,9 +98,25 @@ std::uint64_t HostMemory::line(FunctionId f, std::uint64_t addr) const {
   return iotlb_ ? static_cast<std::uint64_t>(f) << kFunctionAt | number : number;
 }
 
-void HostMemory::forget(FunctionId f) {
+template <class Which>
+void HostMemory::drop(Which which) {
   for (const auto* kept : {&iotlb_, &atc_})
-    if (*kept) (*kept)->invalidate_if([f](std::uint64_t id) { return id >> kFunctionAt == f; });
+    if (*kept) (*kept)->invalidate_if(which);
+}
+
+void HostMemory::forget(FunctionId f) {
+  drop([f](std::uint64_t id) { return id >> kFunctionAt == f; });
+}
+
+void HostMemory::keep(FunctionId f, bool on) {
+  if (!on && atc_) atc_->invalidate_if([f](std::uint64_t id) { return id >> kFunctionAt == f; });
+  keeps_[f] = on ? 1 : 0;
+}
+
+void HostMemory::invalidate(FunctionId f, std::uint64_t addr, std::uint64_t len) {
+  if (len == 0 || len > UINT64_MAX - addr) return forget(f);
+  const std::uint64_t first = page_id(f, addr >> kLogPage), last = page_id(f, (addr + len - 1) >> kLogPage);
+  drop([=](std::uint64_t id) { return id >= first && id <= last; });
 }
 
 }  // namespace hcasim

@@ -13,7 +13,7 @@ using What = HostMemory::What;
 constexpr Time kWalk = from_ns(310), kDram = from_ns(50);
 
 struct Host {
-  explicit Host(const Profile::Memory& m) : profile(with(m)), memory(profile) {}
+  explicit Host(const Profile::Memory& m) : profile(with(m)), memory(profile, 3) {}
   static Profile with(const Profile::Memory& m) {
     Profile p;
     p.memory = m;
@@ -108,6 +108,44 @@ TEST(HostMemory, WhatTheCardHasTranslatedItNeedNotAskFor) {
   EXPECT_EQ(h.payload(0x1000, 64, from_ns(2e7)), asked);
   m.iotlb = 0;
   EXPECT_EQ(Host{m}.payload(0x1000), 0) << "there is nobody to ask";
+}
+
+// The driver switches it off: as without, and nothing is there of before when it is on again.
+TEST(HostMemory, WithoutAtsTheIommuTranslates) {
+  Profile::Memory m = WithIommu::parameters();
+  m.atc = 1024;
+  Host h{m};
+  const Time asked = kWalk + h.profile.pcie.read_latency, later = from_ns(1e6);
+  EXPECT_EQ(h.payload(0x1000, 64, 0, 1), asked);
+  h.memory.keep(1, false);
+  EXPECT_EQ(h.payload(0x1000, 64, later, 1), 0) << "the IOMMU has it";
+  EXPECT_EQ(h.payload(0x2000, 64, later, 1), kWalk);
+  EXPECT_EQ(h.payload(0x1000, 64, later, 2), asked) << "another function's is on";
+  h.memory.keep(1, true);
+  EXPECT_EQ(h.payload(0x1000, 64, 2 * later, 1), h.profile.pcie.read_latency);
+}
+
+TEST(HostMemory, WhatTheIommuTakesBackIsAskedForAnew) {
+  Profile::Memory m = WithIommu::parameters();
+  m.atc = 1024;
+  Host h{m};
+  const Time asked = kWalk + h.profile.pcie.read_latency;
+  Time t = 0;
+  const auto all = [&] {
+    std::vector<Time> times;
+    for (FunctionId f = 0; f < 2; ++f)
+      for (std::uint64_t page = 1; page < 5; ++page)
+        times.push_back(h.payload(page << 12, 64, t += from_ns(1e6), f));
+    return times;
+  };
+  const std::vector<Time> first(8, asked);
+  EXPECT_EQ(all(), first);
+  h.memory.invalidate(0, 0x2fff, 0x1001);  // the second and the third page
+  EXPECT_EQ(all(), (std::vector<Time>{0, asked, asked, 0, 0, 0, 0, 0}));
+  h.memory.invalidate(1, 0, 0);
+  EXPECT_EQ(all(), (std::vector<Time>{0, 0, 0, 0, asked, asked, asked, asked}));
+  h.memory.invalidate(0, 0x4000, UINT64_MAX);  // up to the end, and beyond it
+  EXPECT_EQ(all(), (std::vector<Time>{asked, asked, asked, asked, 0, 0, 0, 0}));
 }
 
 TEST(HostMemory, APayloadLargerThanTheCacheComesFromDram) {
