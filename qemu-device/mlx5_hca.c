@@ -13,7 +13,8 @@
 /* Extended capabilities, from the start of the extended space. */
 #define AER_OFFSET PCI_CONFIG_SPACE_SIZE
 #define DSN_OFFSET (AER_OFFSET + PCI_ERR_SIZEOF)
-#define ACS_OFFSET 0x1c0 /* behind those of mlx5_hca_vf.c */
+#define ATS_OFFSET 0x1c8 /* behind those of mlx5_hca_vf.c and ACS */
+#define ACS_OFFSET 0x1c0
 
 /* ---- capabilities ---- */
 
@@ -124,6 +125,7 @@ static bool add_capabilities(Mlx5Hca* dev, Error** errp) {
   if (!mlx5_hca_sriov_init(dev, errp)) {
     return false;
   }
+  mlx5_hca_ats_init(dev->function, pci, ATS_OFFSET);
   if (pci_bus_is_express(pci_get_bus(pci))) {
     add_access_control(pci);
   }
@@ -176,9 +178,17 @@ static const hca_host_ops host_ops = {
     .pcie_error = mlx5_hca_pcie_error,
 };
 
-static const HcaPart* const parts[] = {
-    &mlx5_hca_state, &mlx5_hca_memory, &mlx5_hca_vcpu, &mlx5_hca_threads, &mlx5_hca_meet,
-    &mlx5_hca_pcie,  &mlx5_hca_net,    &mlx5_hca_wire, &mlx5_hca_names,   NULL};
+static const HcaPart* const parts[] = {&mlx5_hca_state,
+                                       &mlx5_hca_memory,
+                                       &mlx5_hca_vcpu,
+                                       &mlx5_hca_threads,
+                                       &mlx5_hca_meet,
+                                       &mlx5_hca_pcie,
+                                       &mlx5_hca_net,
+                                       &mlx5_hca_wire,
+                                       &mlx5_hca_names,
+                                       &mlx5_hca_ats,
+                                       NULL};
 
 static void mlx5_hca_realize(PCIDevice* pci, Error** errp) {
   Mlx5Hca* dev = MLX5_HCA(pci);
@@ -255,6 +265,7 @@ static void mlx5_hca_exit(PCIDevice* pci) {
   }
   mlx5_hca_net_exit(link);
   mlx5_hca_sriov_exit(dev); /* virtual functions leave a card that is there */
+  mlx5_hca_ats_exit(dev->function, pci);
   dev->link = NULL;
   mlx5_hca_link_drop(link);
   remove_capabilities(pci);
@@ -276,6 +287,7 @@ static void mlx5_hca_reset_hold(QCOMPAT_HOLD_ARGS) {
   /* 6.6.2: payloads stay as large as they are on this link. */
   reset_device_control(pci, flr ? control & PCI_EXP_DEVCTL_PAYLOAD : 0);
   pci_set_word(pci->config + dev->function->pm_cap + PCI_PM_CTRL, PCI_PM_CTRL_NO_SOFT_RESET);
+  mlx5_hca_ats_reset(dev->function, pci);
   mlx5_hca_sriov_reset(dev);
   if (flr) {
     mlx5_hca_function_reset(dev->function);
@@ -307,6 +319,9 @@ static void mlx5_hca_config_write(PCIDevice* pci, uint32_t addr, uint32_t value,
   }
   mlx5_hca_vsc_after_write(MLX5_HCA(pci), addr, value, len);
   mlx5_hca_vpd_after_write(MLX5_HCA(pci), addr, len);
+  if (MLX5_HCA(pci)->link) {
+    mlx5_hca_ats_after_write(MLX5_HCA(pci)->function, pci, addr, len);
+  }
 }
 
 /* ---- class ---- */

@@ -16,6 +16,7 @@
  * - mlx5_hca_vsc.c      the vendor specific capability
  * - mlx5_hca_pcie.c     errors of the PCI Express link, and the card pulled out of its slot, on request
  * - mlx5_hca_net.c      the network back end (netdev=)
+ * - mlx5_hca_ats.c      ATS: translations that the card keeps, and the IOMMU takes back
  * - mlx5_hca_memory.c   guest memory that the model reads where it lies
  * - mlx5_hca_vcpu.c     the memory map that a vCPU of TCG goes by
  * - mlx5_hca_wire.c     wires to other processes
@@ -75,6 +76,15 @@ struct HcaFunction {
   bool conventional;   /* and that is one of the whole card, not of the function alone */
   bool maps;           /* `memory` is registered, and the model may read the guest's memory in place */
   MemoryListener memory;
+  bool ats, ats_told;       /* ATS is on: by the register, as far as the model knows */
+  bool ats_stale;           /* translations are to be taken back: */
+  uint64_t ats_from;        /* from here, bytes; */
+  uint64_t ats_length;      /* 0: all */
+  bool ats_listens;         /* ats_listener is registered */
+  unsigned ats_pieces;      /* of ats_region that it knows of */
+  MemoryRegion* ats_region; /* the IOMMU's, at which ats_notifier is registered; NULL: none */
+  MemoryListener ats_listener;
+  IOMMUNotifier ats_notifier;
 };
 
 /*
@@ -224,6 +234,15 @@ extern const HcaPart mlx5_hca_memory;
 void mlx5_hca_memory_watch(HcaFunction* function);
 void mlx5_hca_memory_unwatch(HcaFunction* function);
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
+
+/* mlx5_hca_ats.c; init: with the other capabilities, false: there is none. exit: before the function goes. */
+extern const HcaPart mlx5_hca_ats;
+bool mlx5_hca_ats_init(HcaFunction* function, PCIDevice* pci, uint16_t offset);
+void mlx5_hca_ats_exit(HcaFunction* function, PCIDevice* pci);
+void mlx5_hca_ats_after_write(HcaFunction* function, PCIDevice* pci, uint32_t addr, int len);
+void mlx5_hca_ats_reset(HcaFunction* function, PCIDevice* pci);
+/* The configuration space has been loaded, and the model's state, which is of it. */
+void mlx5_hca_ats_loaded(HcaFunction* function, PCIDevice* pci);
 
 /* mlx5_hca_vcpu.c */
 extern const HcaPart mlx5_hca_vcpu;

@@ -59,6 +59,9 @@
   NETWORK(nic, "link=eth: network back end that the port is joined to; without it a cable to itself",         \
           "link=eth: MAC address; default: made from the node GUID")                                          \
   SWITCH(bf, "bf", "bf", "offer BlueFlame registers: on, off, auto = off")                    \
+  SWITCH(ats, "ats", "ats",                                                                                   \
+         "functions show ATS: with intel-iommu,device-iotlb=on their driver may have them keep translations: "  \
+         "on, off, auto = off")                                                                                 \
   SWITCH(sm, "sm", "sm",                                                                                      \
          "built-in subnet manager that makes the port ACTIVE: on, off, auto = the model's default")           \
   TEXT(vfs, "vfs", "vfs",                                                                                     \

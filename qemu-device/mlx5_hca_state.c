@@ -155,6 +155,7 @@ static int function_post_load(void* opaque, int version G_GNUC_UNUSED) {
   Mlx5Hca* dev = opaque;
 
   mlx5_hca_pcie_loaded(dev);
+  mlx5_hca_ats_loaded(dev->function, PCI_DEVICE(dev));
   return mlx5_hca_sriov_loaded(dev) ? 0 : -EINVAL;
 }
 

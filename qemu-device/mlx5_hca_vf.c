@@ -21,6 +21,7 @@ DECLARE_INSTANCE_CHECKER(Mlx5HcaVf, MLX5_HCA_VF, TYPE_MLX5_HCA_VF)
 #define PF_ARI_OFFSET 0x160
 #define PF_SRIOV_OFFSET 0x180
 #define VF_ARI_OFFSET PCI_CONFIG_SPACE_SIZE
+#define VF_ATS_OFFSET (VF_ARI_OFFSET + 8)
 
 /* BAR 0 registers, BAR 2 MSI-X: table, and from the middle of the page pending bits. Both lie in the window
  * for prefetchable memory, the only one that a port has room in for many functions. */
@@ -158,6 +159,7 @@ static void vf_realize(PCIDevice* pci, Error** errp) {
   }
   /* follow_table_size(): a state that is loaded may have another one. */
   pci_word_test_and_clear_mask(pci->cmask + pci->msix_cap + PCI_MSIX_FLAGS, PCI_MSIX_FLAGS_QSIZE);
+  mlx5_hca_ats_init(function, pci, VF_ATS_OFFSET);
   vf->function = function;
   function->owner = &vf->function;
   function->pci = pci;
@@ -173,6 +175,7 @@ static void vf_exit(PCIDevice* pci) {
 
   if (function) {
     mlx5_hca_memory_unwatch(function);
+    mlx5_hca_ats_exit(function, pci);
     hca_attach_function(function->link->hca, function->number, NULL, NULL);
     vf->function = NULL;
     function->owner = NULL;
@@ -191,6 +194,7 @@ static void vf_reset_hold(QCOMPAT_HOLD_ARGS) {
   if (vf->function) {
     pcie_cap_deverr_reset(pci);
     reset_device_control(pci);
+    mlx5_hca_ats_reset(vf->function, pci);
     mlx5_hca_function_reset(vf->function);
   }
 }
@@ -226,6 +230,9 @@ static void vf_config_write(PCIDevice* pci, uint32_t addr, uint32_t value, int l
   }
   pci_default_write_config(pci, addr, value, len);
   pcie_cap_flr_write_config(pci, addr, value, len);
+  if (MLX5_HCA_VF(pci)->function) {
+    mlx5_hca_ats_after_write(MLX5_HCA_VF(pci)->function, pci, addr, len);
+  }
 }
 
 /* Those that are off (from QEMU 10.0 on they are there) have nothing to be saved. */
@@ -236,11 +243,21 @@ static bool vf_is_on(void* opaque) {
   return pf && pcie_sriov_vf_number(vf) < pcie_sriov_num_vfs(pf);
 }
 
+static int vf_post_load(void* opaque, int version G_GNUC_UNUSED) {
+  Mlx5HcaVf* vf = opaque;
+
+  if (vf->function) {
+    mlx5_hca_ats_loaded(vf->function, PCI_DEVICE(vf));
+  }
+  return 0;
+}
+
 static const VMStateDescription vf_vmstate = {
     .name = TYPE_MLX5_HCA_VF,
     .version_id = 1,
     .minimum_version_id = 1,
     .needed = vf_is_on,
+    .post_load = vf_post_load,
     .fields = (const VMStateField[]){VMSTATE_PCI_DEVICE(parent_obj, Mlx5HcaVf),
                                      VMSTATE_MSIX(parent_obj, Mlx5HcaVf), VMSTATE_END_OF_LIST()}};
 

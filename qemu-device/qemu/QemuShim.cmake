@@ -187,7 +187,7 @@ function(hcasim_add_qemu_shim name api)
     set(arg_BUILD_ID "${HCASIM_QEMU_BUILD_ID}")
   endif()
   set(dir ${HCASIM_QEMU_SHIM_DIR})
-  add_library(${name} MODULE ${dir}/mlx5_hca.c ${dir}/mlx5_hca_state.c ${dir}/mlx5_hca_vf.c ${dir}/mlx5_hca_options.c ${dir}/mlx5_hca_registers.c ${dir}/mlx5_hca_wire.c ${dir}/mlx5_hca_time.c ${dir}/mlx5_hca_code.c ${dir}/mlx5_hca_dma.c ${dir}/mlx5_hca_memory.c ${dir}/mlx5_hca_vcpu.c ${dir}/mlx5_hca_threads.c ${dir}/mlx5_hca_meet.c ${dir}/mlx5_hca_blocks.c ${dir}/mlx5_hca_net.c ${dir}/mlx5_hca_qom.c ${dir}/mlx5_hca_vsc.c ${dir}/mlx5_hca_vpd.c ${dir}/mlx5_hca_pcie.c
+  add_library(${name} MODULE ${dir}/mlx5_hca.c ${dir}/mlx5_hca_state.c ${dir}/mlx5_hca_vf.c ${dir}/mlx5_hca_options.c ${dir}/mlx5_hca_registers.c ${dir}/mlx5_hca_wire.c ${dir}/mlx5_hca_time.c ${dir}/mlx5_hca_code.c ${dir}/mlx5_hca_dma.c ${dir}/mlx5_hca_memory.c ${dir}/mlx5_hca_vcpu.c ${dir}/mlx5_hca_threads.c ${dir}/mlx5_hca_meet.c ${dir}/mlx5_hca_blocks.c ${dir}/mlx5_hca_net.c ${dir}/mlx5_hca_qom.c ${dir}/mlx5_hca_vsc.c ${dir}/mlx5_hca_vpd.c ${dir}/mlx5_hca_pcie.c ${dir}/mlx5_hca_ats.c
                              ${dir}/mlx5_hca_plugin.c ${dir}/abi_check.c)
   target_link_libraries(${name} PRIVATE ${api} hcasim_qemu_headers)
   target_include_directories(${name} PRIVATE ${dir})

@@ -20,6 +20,7 @@ struct hca {
   char options[1024];
   uint64_t dma_addr, dma_len, dma_result, event_actions, event_count, event_time, write_time, vector, repeat;
   uint64_t resets, card_resets, vectors;
+  uint64_t ats, invalidations, invalidated_from, invalidated_bytes;
   uint32_t vsc[HCA_VSC_LENGTH / 4], vsc_accesses;
   uint64_t rx_count, rx_len, rx_echo, rx_full, carrier, polls, held, tx_busy, waiting, looks;
   int64_t due;     // next event, HCA_NEVER = none
@@ -87,7 +88,7 @@ hca_t* hca_create(const char* options, const hca_host_ops* ops, void* opaque, ch
   static const char* const keys[] = {"name",       "link",    "profile", "trace",  "bf",         "sm",
                                      "node_guid",  "lanes",   "x",       "mac",    "wire",       "cable",
                                      "trace_ring", "capture", "record",  "faults", "generation", "device_id",
-                                     "vfs",        "sfs",     "card",    "meet"};
+                                     "vfs",        "sfs",     "card",    "meet",   "ats"};
   char copy[1024];
   snprintf(copy, sizeof(copy), "%s", options);
   for (char *save = NULL, *item = strtok_r(copy, ",", &save); item; item = strtok_r(NULL, ",", &save)) {
@@ -154,6 +155,18 @@ void hca_function_write(hca_t* h, unsigned function, uint64_t offset, uint64_t v
 }
 unsigned hca_function_vectors(const hca_t* h, unsigned function) {
   return function ? (unsigned)h->functions[function - 1]->vectors : HCA_MSIX_VECTORS;
+}
+int hca_shows_ats(const hca_t* h) { return strstr(h->options, "ats=on") != NULL; }
+void hca_function_ats(hca_t* h, unsigned function, int on) {
+  h->counters[kNested] += in_kernel || in_access;
+  function_of(h, function)->ats = on != 0;
+}
+void hca_function_invalidate(hca_t* h, unsigned function, uint64_t addr, uint64_t len) {
+  h->counters[kNested] += in_kernel || in_access;
+  h = function_of(h, function);
+  h->invalidations++;
+  h->invalidated_from = addr;
+  h->invalidated_bytes = len;
 }
 void hca_function_reset(hca_t* h, unsigned function) {
   h = function_of(h, function);
@@ -301,6 +314,14 @@ static uint64_t* plain_register(hca_t* h, uint64_t offset) {
       return &late_meetings;
     case FAKE_VECTORS:
       return &h->vectors;
+    case FAKE_ATS:
+      return &h->ats;
+    case FAKE_INVALIDATIONS:
+      return &h->invalidations;
+    case FAKE_INVALIDATED_FROM:
+      return &h->invalidated_from;
+    case FAKE_INVALIDATED_BYTES:
+      return &h->invalidated_bytes;
     default:
       return NULL;
   }

@@ -38,9 +38,13 @@ enum fake_register {
   FAKE_WAITING = 0xf0,        // not 0: hca_wire_waiting() says yes, until hca_wire_look()
   FAKE_LOOKS = 0xf8,          // hca_wire_look() calls that found so
   FAKE_DMA_GO_LATER = 0x100,  // write: as FAKE_DMA_GO_NESTED, but as the next access after this one begins
-  FAKE_RX_GO = 0x108,         // write: as FAKE_DMA_GO, when the next frame comes in
-  FAKE_SCRATCH = 0x1000,      // plain memory up to 0x2000
-  FAKE_BUFFER = 0x2000,       // DMA buffer up to 0x3000
+  FAKE_ATS = 0x118,           // with option ats=on: hca_function_ats() said so; survives resets
+  FAKE_INVALIDATIONS = 0x120,     // hca_function_invalidate() calls; these survive, too
+  FAKE_INVALIDATED_FROM = 0x128,  // the last one's address and length
+  FAKE_INVALIDATED_BYTES = 0x130,
+  FAKE_RX_GO = 0x108,     // write: as FAKE_DMA_GO, when the next frame comes in
+  FAKE_SCRATCH = 0x1000,  // plain memory up to 0x2000
+  FAKE_BUFFER = 0x2000,   // DMA buffer up to 0x3000
 };
 
 enum fake_action { FAKE_READ = 1, FAKE_WRITE = 2, FAKE_MSIX = 4, FAKE_TX = 8 };

@@ -344,27 +344,103 @@ TEST(Shim, TwoHcasShareTheClock) {
   EXPECT_EQ(vm.reg(1, FAKE_SCRATCH), 2u);
 }
 
-// VT-d tables by hand: one second-level page, IOVA 0x1000000 -> kRam.
-TEST(Shim, DmaGoesThroughTheIommu) {
-  HcaVm vm({""}, {"-device", "intel-iommu"});
-  constexpr uint64_t kVtd = 0xfed90000, kTables = 0x300000, kIova = 0x1000000;
-  auto data = pattern(64, 5);
-  vm.write_bytes(kRam, data);
-  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);       // off: identity
+// VT-d tables by hand: second-level pages at IOVA 0x1000000 for these, for the functions of bus 1, devfn 0.
+constexpr uint64_t kVtd = 0xfed90000, kTables = 0x300000, kIova = 0x1000000;
+constexpr uint32_t kVtdTables = 1u << 30, kVtdTranslates = 1u << 31, kVtdQueue = 1u << 26;
+void make_tables(HcaVm& vm, const std::vector<uint64_t>& pages) {
   vm.write(kTables + 1 * 16, (kTables + 0x1000) | 1);  // root entry of bus 1
   vm.write(kTables + 0x1000, (kTables + 0x2000) | 1);  // context entry of devfn 0: 3 levels
   vm.write(kTables + 0x1008, 1 | 1 << 8);
   vm.write(kTables + 0x2000, (kTables + 0x3000) | 3);
   vm.write(kTables + 0x3000 + 8 * 8, (kTables + 0x4000) | 3);
-  vm.write(kTables + 0x4000, kRam | 3);
+  for (std::size_t i = 0; i < pages.size(); i++) vm.write(kTables + 0x4000 + 8 * i, pages[i] | 3);
   vm.write(kVtd + 0x20, kTables);
-  vm.write(kVtd + 0x18, 1u << 30, 4);
-  vm.write(kVtd + 0x18, 1u << 31, 4);
+  vm.write(kVtd + 0x18, kVtdTables, 4);
+}
+
+TEST(Shim, DmaGoesThroughTheIommu) {
+  HcaVm vm({""}, {"-device", "intel-iommu"});
+  auto data = pattern(64, 5);
+  vm.write_bytes(kRam, data);
+  EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 0u);  // off: identity
+  make_tables(vm, {kRam});
+  vm.write(kVtd + 0x18, kVtdTranslates, 4);
   EXPECT_EQ(vm.dma(0, FAKE_READ, kIova, 64), 0u);
   EXPECT_EQ(vm.read_bytes(HcaVm::bar0(0) + FAKE_BUFFER, 64), data);
   EXPECT_EQ(vm.dma(0, FAKE_READ, kRam, 64), 1u);
   EXPECT_EQ(vm.dma(0, FAKE_WRITE, kIova + 0x1000, 64), 1u);
   EXPECT_EQ(vm.dma(0, FAKE_WRITE, kIova + 0xfc0, 128), 1u);  // runs out of the mapped page
+}
+
+// Where function 0 of the first HCA has its ATS control register; 0: it shows no ATS.
+unsigned ats_control(Vm& vm) {
+  for (uint64_t header = 0, at = 0x100; at != 0; at = header >> 20) {
+    header = vm.config(1, 0, static_cast<unsigned>(at));
+    if ((header & 0xffff) == 0x0f) return static_cast<unsigned>(at) + 6;
+  }
+  return 0;
+}
+
+TEST(Shim, TheIommuInvalidatesWhatTheCardKeeps) {
+  constexpr uint64_t kQueue = 0x308000, kTail = kVtd + 0x88, kAll = 0x7fffffffffffffff;
+  HcaVm vm({",ats=on"}, {"-device", "intel-iommu,device-iotlb=on"});
+  uint64_t tail = 0;
+  const auto descriptor = [&](uint64_t addr, bool size) {  // "device-TLB invalidate" of bus 1, devfn 0
+    vm.write(kQueue + tail, 3 | uint64_t{0x100} << 32);
+    vm.write(kQueue + tail + 8, addr | (size ? 1 : 0));
+    tail += 16;
+  };
+  const auto invalidate = [&](uint64_t addr, bool size) {
+    descriptor(addr, size);
+    vm.write(kTail, tail);
+  };
+  make_tables(vm, {kRam, kVtd});
+  vm.write(kVtd + 0x90, kQueue);
+  vm.write(kVtd + 0x18, kVtdTranslates | kVtdQueue, 4);
+  const unsigned control = ats_control(vm);
+  ASSERT_NE(control, 0u);
+  EXPECT_EQ(vm.config(1, 0, control, 2), 0u);
+  invalidate(kIova, false);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 0u) << "it is off";
+  vm.set_config(1, 0, control, 0x8000, 2);
+  EXPECT_EQ(vm.reg(0, FAKE_ATS), 1u);
+  invalidate(kIova, false);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 1u);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATED_FROM), kIova);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATED_BYTES), 4096u);
+  invalidate(kIova | 0x1000, true);  // 4.10.2.4: of 4 pages
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATED_FROM), kIova);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATED_BYTES), 4u * 4096);
+  invalidate(kAll & ~uint64_t{0xfff}, true);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 3u);
+
+  // By its own DMA, to the IOMMU's register: when the model has returned, and not before.
+  descriptor(kIova + 0x1000, false);
+  vm.set_reg(0, FAKE_BUFFER, tail, 4);
+  EXPECT_EQ(vm.dma(0, FAKE_WRITE, kIova + 0x1000 + 0x88, 4), 0u);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 4u);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATED_FROM), kIova + 0x1000);
+  EXPECT_EQ(vm.qom_get("hca0", "ctr-nested-calls"), 0);
+
+  vm.write(kVtd + 0x18, kVtdQueue, 4);  // nobody translates, and then somebody does again
+  vm.write(kVtd + 0x18, kVtdTranslates | kVtdQueue, 4);
+  invalidate(kIova, false);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 5u);
+  vm.function_level_reset(0);
+  vm.restore(0);
+  EXPECT_EQ(vm.config(1, 0, control, 2), 0u);
+  EXPECT_EQ(vm.reg(0, FAKE_ATS), 0u);
+  invalidate(kIova, false);
+  EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 5u);
+}
+
+TEST(Shim, AtsIsForThoseWhoAskForIt) {
+  HcaVm vm({""}, {"-device", "intel-iommu,device-iotlb=on"});
+  EXPECT_EQ(ats_control(vm), 0u);
+  HcaVm not_known({",ats=on"}, {"-device", "intel-iommu"});  // this IOMMU invalidates nothing of such devices
+  not_known.set_config(1, 0, ats_control(not_known), 0x8000, 2);
+  EXPECT_EQ(not_known.reg(0, FAKE_ATS), 1u);
+  EXPECT_EQ(not_known.dma(0, FAKE_READ, kRam, 64), 0u);
 }
 
 // Asks where [addr, addr + len) lies; what is there now.
