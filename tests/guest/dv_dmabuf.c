@@ -80,6 +80,8 @@ static void one(enum ibv_wr_opcode opcode, const struct region* own, const struc
   SAME(wait_wc(qp->send_cq, "a message").status, wanted);
 }
 
+static int more;  // rights that regions get as well
+
 static void traffic(struct buffer b) {
   connected();
   struct region own = make_region(kBuffer);
@@ -87,7 +89,7 @@ static void traffic(struct buffer b) {
   static const struct { uint64_t offset, length; } kParts[] = {{0, kBuffer}, {4096 + 512, 300000}};
   for (unsigned i = 0; i < sizeof kParts / sizeof kParts[0]; i++) {
     const uint64_t offset = kParts[i].offset, length = kParts[i].length, iova = kIova + offset % 4096;
-    struct ibv_mr* mr = ibv_reg_dmabuf_mr(pd, offset, length, iova, b.fd, kAll);
+    struct ibv_mr* mr = ibv_reg_dmabuf_mr(pd, offset, length, iova, b.fd, kAll | more);
     if (mr == NULL) fail("ibv_reg_dmabuf_mr");
     SAME(mr->length, length);
     for (unsigned round = 0; round < 20; round++) {
@@ -134,6 +136,13 @@ static void file(void) {
   traffic(of_file());
 }
 
+// With the right to reorder, by which mlx5_ib asks for translation by the HCA (ATS) if the card has it.
+static void reordered(void) {
+  open_device();
+  more = IBV_ACCESS_RELAXED_ORDERING;
+  traffic(of_file());
+}
+
 // Each asks for what cannot be had.
 static void refused(void) {
   open_device();
@@ -151,6 +160,7 @@ static void refused(void) {
 }
 
 int main(int argc, char** argv) {
-  static const struct test kTests[] = {{"heap", heap}, {"file", file}, {"refused", refused}};
+  static const struct test kTests[] = {
+      {"heap", heap}, {"file", file}, {"reordered", reordered}, {"refused", refused}};
   return run_tests(kTests, sizeof kTests / sizeof kTests[0], argc, argv);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# boot: --debian 13 --hca link=eth --hca link=ib
+# boot: --debian 13 --hca link=eth --hca link=ib,ats=on --append intel_iommu=on -device intel-iommu,device-iotlb=on
 # breaks: rkey-bounds rkey-rights
 # program: dv_dmabuf
 # Memory regions of DMA buffers (ibv_reg_dmabuf_mr), on both links: of the kernel's heap and of memory files.
