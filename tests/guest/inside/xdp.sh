@@ -35,7 +35,12 @@ run() {
   names=("$@")
   bench left drop -m native "${interface[0]}"
   bench right "$what" "${arguments[@]}"
-  for side in 0 1; do within 30 has_program $side; done
+  for side in 0 1; do
+    until has_program $side; do
+      alive "${benches[@]}" || fail "xdp-bench has ended by itself: $(tail -n 20 /tmp/bench.*)"
+      sleep 0.2
+    done
+  done
   for side in 0 1; do within 30 grep -q 1 "/sys/class/net/${interface[side]}/carrier"; done
   for name in "${names[@]}"; do before+=("$(counter "${name%%:*}" "${name#*:}")"); done
   # Its status is not 0 when it is done: the counters say what it has sent.
