@@ -56,7 +56,12 @@ class HostMemory {
       a("walkers", walkers_);
     }
     if (atc_) a("atc", *atc_);
-    HCASIM_LASTING_SINCE(23, a, "keeps", keeps_);
+    std::vector<std::uint8_t> keeps = keeps_;
+    HCASIM_LASTING_SINCE(23, a, "keeps", keeps);
+    if constexpr (Archive::kLoads) {
+      a.check(keeps.size() == keeps_.size(), "the card has another number of functions");
+      keeps_.swap(keeps);
+    }
     if (lines_) {
       a("lines", *lines_);
       a("written", *written_);
