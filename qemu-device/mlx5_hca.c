@@ -13,8 +13,8 @@
 /* Extended capabilities, from the start of the extended space. */
 #define AER_OFFSET PCI_CONFIG_SPACE_SIZE
 #define DSN_OFFSET (AER_OFFSET + PCI_ERR_SIZEOF)
-#define ATS_OFFSET 0x1c8 /* behind those of mlx5_hca_vf.c and ACS */
-#define ACS_OFFSET 0x1c0
+#define ACS_OFFSET 0x1c0 /* behind those of mlx5_hca_vf.c */
+#define ATS_OFFSET (ACS_OFFSET + PCI_ACS_SIZEOF)
 
 /* ---- capabilities ---- */
 

@@ -235,9 +235,9 @@ void mlx5_hca_memory_watch(HcaFunction* function);
 void mlx5_hca_memory_unwatch(HcaFunction* function);
 void* mlx5_hca_dma_map(void* opaque, uint64_t addr, size_t len, int write);
 
-/* mlx5_hca_ats.c; init: with the other capabilities, false: there is none. exit: before the function goes. */
+/* mlx5_hca_ats.c; init: with the other capabilities, if the card shows it. exit: before the function goes. */
 extern const HcaPart mlx5_hca_ats;
-bool mlx5_hca_ats_init(HcaFunction* function, PCIDevice* pci, uint16_t offset);
+void mlx5_hca_ats_init(HcaFunction* function, PCIDevice* pci, uint16_t offset);
 void mlx5_hca_ats_exit(HcaFunction* function, PCIDevice* pci);
 void mlx5_hca_ats_after_write(HcaFunction* function, PCIDevice* pci, uint32_t addr, int len);
 void mlx5_hca_ats_reset(HcaFunction* function, PCIDevice* pci);

@@ -7,14 +7,10 @@
  */
 #include "mlx5_hca.h"
 
-#define ATS_BYTES 8
-
-bool mlx5_hca_ats_init(HcaFunction* function, PCIDevice* pci, uint16_t offset) {
-  if (!hca_shows_ats(function->link->hca) || !pci_bus_is_express(pci_get_bus(pci))) {
-    return false;
+void mlx5_hca_ats_init(HcaFunction* function, PCIDevice* pci, uint16_t offset) {
+  if (hca_shows_ats(function->link->hca) && pci_bus_is_express(pci_get_bus(pci))) {
+    pcie_ats_init(pci, offset, true);
   }
-  pcie_ats_init(pci, offset, true);
-  return true;
 }
 
 static bool is_to_tell(HcaFunction* function) {
@@ -137,7 +133,7 @@ static void set(HcaFunction* function, PCIDevice* pci, bool on) {
 static uint8_t* control_of(PCIDevice* pci) { return pci->config + pci->exp.ats_cap + PCI_ATS_CTRL; }
 
 void mlx5_hca_ats_after_write(HcaFunction* function, PCIDevice* pci, uint32_t addr, int len) {
-  if (pci->exp.ats_cap && ranges_overlap(addr, len, pci->exp.ats_cap, ATS_BYTES)) {
+  if (pci->exp.ats_cap && ranges_overlap(addr, len, pci->exp.ats_cap, PCI_EXT_CAP_ATS_SIZEOF)) {
     set(function, pci, pci_get_word(control_of(pci)) & PCI_ATS_CTRL_ENABLE);
   }
 }

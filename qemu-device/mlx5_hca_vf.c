@@ -21,7 +21,7 @@ DECLARE_INSTANCE_CHECKER(Mlx5HcaVf, MLX5_HCA_VF, TYPE_MLX5_HCA_VF)
 #define PF_ARI_OFFSET 0x160
 #define PF_SRIOV_OFFSET 0x180
 #define VF_ARI_OFFSET PCI_CONFIG_SPACE_SIZE
-#define VF_ATS_OFFSET (VF_ARI_OFFSET + 8)
+#define VF_ATS_OFFSET (VF_ARI_OFFSET + PCI_ARI_SIZEOF)
 
 /* BAR 0 registers, BAR 2 MSI-X: table, and from the middle of the page pending bits. Both lie in the window
  * for prefetchable memory, the only one that a port has room in for many functions. */

@@ -190,8 +190,8 @@ HCA_API void hca_function_reset(hca_t* hca, unsigned function);
 // ATS (PCIe base specification, 10; option ats=on, of functions of the bus). Whether they are to show it:
 // capability 0x000f, page aligned requests.
 HCA_API int hca_shows_ats(const hca_t* hca);
-// The driver switches it on or off (ATS control register, enable); a reset does so as well. Of the physical
-// function: with sub-functions.
+// The driver has switched it on or off (ATS control register, enable), or a reset of the function off. Of the
+// physical function: with sub-functions.
 HCA_API void hca_function_ats(hca_t* hca, unsigned function, int on);
 // The function's IOMMU takes back its translations of [addr, addr + len), len 0: of all addresses. None of
 // them is used any more when this returns.

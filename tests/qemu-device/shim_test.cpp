@@ -2,6 +2,7 @@
 // The QEMU shim with the stand-in model: registers, DMA, interrupts, resets, time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/pci_regs.h>
 
 #include "hca_vm.h"
 
@@ -376,7 +377,7 @@ TEST(Shim, DmaGoesThroughTheIommu) {
 unsigned ats_control(Vm& vm) {
   for (uint64_t header = 0, at = 0x100; at != 0; at = header >> 20) {
     header = vm.config(1, 0, static_cast<unsigned>(at));
-    if ((header & 0xffff) == 0x0f) return static_cast<unsigned>(at) + 6;
+    if ((header & 0xffff) == PCI_EXT_CAP_ID_ATS) return static_cast<unsigned>(at) + PCI_ATS_CTRL;
   }
   return 0;
 }
@@ -402,7 +403,7 @@ TEST(Shim, TheIommuInvalidatesWhatTheCardKeeps) {
   EXPECT_EQ(vm.config(1, 0, control, 2), 0u);
   invalidate(kIova, false);
   EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 0u) << "it is off";
-  vm.set_config(1, 0, control, 0x8000, 2);
+  vm.set_config(1, 0, control, PCI_ATS_CTRL_ENABLE, 2);
   EXPECT_EQ(vm.reg(0, FAKE_ATS), 1u);
   invalidate(kIova, false);
   EXPECT_EQ(vm.reg(0, FAKE_INVALIDATIONS), 1u);
@@ -438,7 +439,7 @@ TEST(Shim, AtsIsForThoseWhoAskForIt) {
   HcaVm vm({""}, {"-device", "intel-iommu,device-iotlb=on"});
   EXPECT_EQ(ats_control(vm), 0u);
   HcaVm not_known({",ats=on"}, {"-device", "intel-iommu"});  // this IOMMU invalidates nothing of such devices
-  not_known.set_config(1, 0, ats_control(not_known), 0x8000, 2);
+  not_known.set_config(1, 0, ats_control(not_known), PCI_ATS_CTRL_ENABLE, 2);
   EXPECT_EQ(not_known.reg(0, FAKE_ATS), 1u);
   EXPECT_EQ(not_known.dma(0, FAKE_READ, kRam, 64), 0u);
 }
