@@ -14,44 +14,32 @@ started=$(sed -nE 's/.*hcasim\.started=([a-z]+).*/\1/p' /proc/cmdline)
 note "kernel: ${started:-the first one}"
 mark_kernel_log
 
-works() {
-  local net device
-  for device in mlx5_0 mlx5_1; do
-    if [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") == Ethernet ]]; then
-      net=$(ls "/sys/class/infiniband/$device/device/net")
-      ip link set "$net" up && ip address replace 10.1.0.1/24 dev "$net" || fail "$net"
-      wait_active "$device"
-      pingpong -d "$device" -g 0 -c -n 100
-    else
-      wait_active "$device"
-      pingpong -d "$device" -c -n 100
-    fi
-  done
-}
-works
+functions_work
 no_complaints "$(uname -r)"
 
 # Their queues are full, and virtual functions have drivers, when the kernel ends.
 busy() {
   echo 2 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
   within 60 test -d "$pf/virtfn1/net"
-  local device port
+  local device port sent
   local -a options
   for device in mlx5_0 mlx5_1; do
     port=1900${device: -1} options=(-d "$device" -F -D 100)
     [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") != Ethernet ]] || options+=(-x 0)
     ib_write_bw "${options[@]}" -p "$port" >/tmp/server 2>&1 &
     until_listens "$port" $! || fail "ib_write_bw: $(cat /tmp/server)"
+    sent=$(sent_by "$device")
     ib_write_bw "${options[@]}" -p "$port" localhost >/tmp/client 2>&1 &
+    within 30 has_sent "$device" $((sent + 1000))
   done
-  sleep 2
 }
+sent_by() { cat "/sys/class/infiniband/$1/ports/1/counters/port_xmit_packets"; }
+has_sent() { (($(sent_by "$1") >= $2)); }
 line=$(</proc/cmdline)
 line=${line% hcasim.started=*}
 load() { kexec "$1" "$disk/vmlinuz" --initrd="$disk/initramfs.img" --append="$2" || fail "kexec $1"; }
 start() {
   kexec -e
-  sleep 60
   fail "the other kernel has not started"
 }
 case $started in

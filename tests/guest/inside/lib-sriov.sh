@@ -11,6 +11,24 @@ vf_of() { readlink -f "$pf/virtfn$1"; }
 rdma_of() { basename "$1"/infiniband/*; }
 net_of() { basename "$1"/net/*; }
 
+# functions_work: each HCA and virtual function comes up, its interface as well, and talks to itself.
+functions_work() {
+  local address device net
+  local -a options
+  for address in $(hca_addresses); do
+    within 30 test -d "/sys/bus/pci/devices/$address/infiniband"
+    device=$(rdma_of "/sys/bus/pci/devices/$address") options=()
+    if [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") == Ethernet ]]; then
+      within 30 test -d "/sys/bus/pci/devices/$address/net"
+      net=$(net_of "/sys/bus/pci/devices/$address")
+      ip link set "$net" up || fail "$net"
+      options=(-g 0)
+    fi
+    wait_active "$device"
+    pingpong -d "$device" "${options[@]}" -c -n 100
+  done
+}
+
 # vfs N: as many virtual functions, each of them up if there are any.
 vfs() {
   local count=$1 vf

@@ -9,26 +9,10 @@ if [[ $(blkid -o value -s TYPE /dev/vdc) == swsuspend ]]; then
   fail "it could not be brought back"
 fi
 mark_kernel_log
-works() {
-  local device net
-  local -a options
-  for address in $(hca_addresses); do
-    within 30 test -d "/sys/bus/pci/devices/$address/infiniband"
-    device=$(rdma_of "/sys/bus/pci/devices/$address") options=()
-    if [[ $(<"/sys/class/infiniband/$device/ports/1/link_layer") == Ethernet ]]; then
-      within 30 test -d "/sys/bus/pci/devices/$address/net"
-      net=$(net_of "/sys/bus/pci/devices/$address")
-      ip link set "$net" up || fail "$net"
-      options=(-g 0)
-    fi
-    wait_active "$device"
-    pingpong -d "$device" "${options[@]}" -c -n 100
-  done
-}
-works
+functions_work
 echo 2 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
 within 60 test -d "$pf/virtfn1/infiniband"
-works
+functions_work
 # Linux from 6.16 on suspends functions of a card side by side, and the physical one switches off those that still send commands; here one
 # after the other, the last one first.
 for function in "$pf"/power/async "$pf"/virtfn*/power/async; do echo disabled >"$function" || fail "$function"; done
@@ -36,7 +20,7 @@ echo platform >/sys/power/pm_test || fail "no pm_test"
 for round in 1 2; do
   note "suspended for 5 s"
   echo mem >/sys/power/state || fail "suspend"
-  works
+  functions_work
 done
 echo none >/sys/power/pm_test
 echo 0 >"$pf/sriov_numvfs" || fail "sriov_numvfs"
@@ -48,7 +32,7 @@ for round in 1 2; do
   echo disk >/sys/power/state || fail "hibernation"
   note "back"
   swapoff /dev/vdc || fail "swapoff"
-  works
+  functions_work
 done
 for round in 1 2; do
   note "to memory"
@@ -56,7 +40,7 @@ for round in 1 2; do
   note "awake"
   # What SeaBIOS does not set up again: where the chipset's power management and the extended configuration space are.
   setpci -s 00:1f.0 40.l=601 44.b=80 && setpci -s 00:00.0 60.l=b0000001 || fail "setpci"
-  works
+  functions_work
 done
 
 no_complaints "sleep" 'RTC interrupts|RealTimeClock events'

@@ -17,6 +17,10 @@ counter() { ethtool -S "${interface[$1]}" | awk -v name="$2:" '$1 == name { prin
 # bench NAME ARGUMENTS...: with its output in /tmp/bench.NAME.
 bench() { timeout -s INT 120 chroot /tmp/roots/13 xdp-bench "${@:2}" -i 1 >"/tmp/bench.$1" 2>&1 </dev/null & benches+=("$!"); }
 has_program() { ip -details link show dev "${interface[$1]}" | grep -q 'prog/xdp id'; }
+is_attached() {
+  alive "${benches[@]}" || fail "xdp-bench has ended by itself: $(tail -n 20 /tmp/bench.*)"
+  has_program "$1"
+}
 chroot /tmp/roots/13 xdp-loader features "${interface[0]}" || fail "xdp-loader"
 ip link set dev "${interface[0]}" mtu 1500 && ip link set dev "${interface[1]}" mtu 1500 || fail "mtu"
 # Fewer than a receive queue has buffers (1024): they come at once.
@@ -35,12 +39,7 @@ run() {
   names=("$@")
   bench left drop -m native "${interface[0]}"
   bench right "$what" "${arguments[@]}"
-  for side in 0 1; do
-    until has_program $side; do
-      alive "${benches[@]}" || fail "xdp-bench has ended by itself: $(tail -n 20 /tmp/bench.*)"
-      sleep 0.2
-    done
-  done
+  for side in 0 1; do within 30 is_attached $side; done
   for side in 0 1; do within 30 grep -q 1 "/sys/class/net/${interface[side]}/carrier"; done
   for name in "${names[@]}"; do before+=("$(counter "${name%%:*}" "${name#*:}")"); done
   # Its status is not 0 when it is done: the counters say what it has sent.
